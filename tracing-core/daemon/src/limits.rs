@@ -12,6 +12,14 @@ pub const CONSUMER_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What the kernel keeps of commands and replies that one producer does not receive, bytes; with its own bookkeeping it
 /// is twice as much. A socket takes six times that otherwise, of the memory of the daemon, and no account counts it.
 pub const PRODUCER_SOCKET_BYTES: u32 = 16 * 1024;
+/// The same for a consumer, until it is sent more than that at once ...
+pub const CONSUMER_SOCKET_BYTES: u32 = 4 * 1024;
+/// ... and from then on, if its socket may become large: as much as the kernel gives each socket.
+pub const LARGE_SOCKET_BYTES: u32 = 104 * 1024;
+/// Sockets of consumers of one user that may be large ...
+pub const LARGE_SOCKETS_PER_USER_MAX: u64 = 64;
+/// ... and those of all users but root and that of the daemon. Others stay small, which takes more turns.
+pub const LARGE_SOCKETS_MAX: u64 = 256;
 /// What the connections of one user may keep together, bytes: parts of frames, and replies that were not taken. A
 /// connection that adds to more than that is closed: a user may have thousands.
 pub const CONNECTION_BYTES_PER_USER_MAX: usize = 64 * 1024 * 1024;
@@ -70,6 +78,9 @@ pub const LOG_LINE_BYTES_MAX: usize = 4096;
 pub const DESCRIPTORS_RESERVED_PART: u64 = 4;
 /// ... but at least this many.
 pub const DESCRIPTORS_RESERVED_MIN: u64 = 16;
+/// Descriptors for connections, whatever the system allows: each connection takes memory, too, up to about 50 KiB of it
+/// on no account.
+pub const CONNECTION_DESCRIPTORS_MAX: u64 = 32 * 1024;
 /// The last ones are for root and the user of the daemon alone. Whatever others hold, they get none of this part ...
 pub const DESCRIPTORS_KEPT_PART: u64 = 16;
 /// ... which is at least this many.

@@ -30,6 +30,8 @@ pub struct SessionView {
     pub freed: bool,
     /// Its buffers, in the order of the config.
     pub buffers: Vec<BufferId>,
+    /// Its ledger tells that its file was full.
+    pub file_was_full: bool,
 }
 
 /// What a service holds, in numbers: for checks that its memory is bounded.
@@ -269,6 +271,7 @@ impl Service {
     pub fn view(&self, id: SessionId) -> Option<SessionView> {
         let session = self.sessions.get(id)?;
         Some(SessionView {
+            file_was_full: session.ledger.file_was_full(),
             uid: session.uid,
             consumer: session.consumer,
             uuid: session.uuid,

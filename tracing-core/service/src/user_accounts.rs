@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   accounts: registrations, shared memory, compression ──┐
+//!   line: requests that wait ─────────────────────────────┤
 //!   sessions: sessions, clones, instances ────────────────┼──> UserAccount
 //!   shell: connections, descriptors, files ───────────────┘
 //! ```
@@ -18,6 +19,7 @@ use crate::limits;
 use crate::session::events::SessionState;
 use crate::session::state::Sessions;
 use crate::shell_accounts::ShellAccounts;
+use crate::work::Line;
 use abi::map::{BlockMap, BlockSet};
 
 /// What the sessions tell of one user.
@@ -33,6 +35,7 @@ struct InSessions {
 pub(crate) struct AccountSources<'a> {
     accounts: &'a Accounts,
     shell: &'a ShellAccounts,
+    line: &'a Line,
     in_sessions: BlockMap<User, InSessions>,
 }
 
@@ -41,6 +44,7 @@ impl<'a> AccountSources<'a> {
     pub(crate) fn new(
         accounts: &'a Accounts,
         shell: &'a ShellAccounts,
+        line: &'a Line,
         sessions: &Sessions,
         cloning: impl Iterator<Item = u32>,
     ) -> Self {
@@ -62,7 +66,7 @@ impl<'a> AccountSources<'a> {
             let of = in_sessions.get_or_insert_with(User::local(uid), InSessions::default);
             of.clones = of.clones.saturating_add(1);
         }
-        Self { accounts, shell, in_sessions }
+        Self { accounts, shell, line, in_sessions }
     }
 
     /// Whether consumers of this user see the accounts of all.
@@ -98,6 +102,8 @@ impl<'a> AccountSources<'a> {
         account.registration_bytes = item(Resource::Sources);
         account.shared_memory_bytes = item(Resource::Memory);
         account.compression_bytes = item(Resource::Codecs);
+        let max = limits::DECODED_BYTES_PER_USER_MAX as u64;
+        account.waiting_request_bytes = Some(of(self.line.decoded_of(user) as u64, Some(max)));
         let held = self.in_sessions.get(&user).copied().unwrap_or_default();
         let (instances, max) = held.instances;
         account.instances = Some(of(instances, Some(max).filter(|_| instances > 0)));
@@ -128,6 +134,8 @@ impl<'a> AccountSources<'a> {
         all.registration_bytes = total(Resource::Sources);
         all.shared_memory_bytes = total(Resource::Memory);
         all.compression_bytes = total(Resource::Codecs);
+        let max = limits::DECODED_BYTES_PER_USER_MAX.saturating_mul(limits::USERS_SHARE) as u64;
+        all.waiting_request_bytes = Some(of(self.line.decoded() as u64, Some(max)));
         let sum = |count: fn(&InSessions) -> u64| self.in_sessions.values().map(count).sum();
         all.sessions =
             Some(of(sum(|of| of.sessions), Some(limits::SESSIONS_WITH_CLONES_MAX as u64)));

@@ -283,6 +283,11 @@ impl Line {
         *of_user < max && self.decoded_of_all < max.saturating_mul(limits::USERS_SHARE)
     }
 
+    /// What was decoded of the requests of one user that wait, bytes.
+    pub(crate) fn decoded_of(&self, user: User) -> usize {
+        self.decoded.get(&user).copied().unwrap_or(0)
+    }
+
     /// What was decoded of all requests that wait, bytes.
     pub(crate) fn decoded(&self) -> usize {
         self.decoded_of_all

@@ -9,8 +9,8 @@ use super::connections::Slot;
 use super::descriptors::Descriptors;
 use super::side::{Disconnect, Side};
 use crate::limits::{
-    CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE, PRODUCER_QUEUE_BYTES_MAX,
-    PRODUCER_SOCKET_BYTES,
+    CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE, CONSUMER_SOCKET_BYTES,
+    LARGE_SOCKET_BYTES, PRODUCER_QUEUE_BYTES_MAX, PRODUCER_SOCKET_BYTES,
 };
 use crate::system::closer::{Closer, Origin, PeerFd};
 use crate::system::identity::Identity;
@@ -36,6 +36,8 @@ pub(crate) struct SocketLink {
     pub(super) origin: Origin,
     /// Until the socket is closed.
     slot: Option<Slot>,
+    /// What was sent and not received is not much, and could be more.
+    is_small: bool,
     /// Descriptors may wait in the socket.
     may_have_descriptors: bool,
     closer: Closer,
@@ -76,10 +78,12 @@ impl SocketLink {
         closer: &Closer,
         poller: &Arc<Poller>,
     ) -> Self {
-        if side == Side::Producer && stream.is_unix() {
-            stream.limit_unread(PRODUCER_SOCKET_BYTES);
-        }
+        stream.limit_unread(match side {
+            Side::Producer => PRODUCER_SOCKET_BYTES,
+            Side::Consumer => CONSUMER_SOCKET_BYTES,
+        });
         Self {
+            is_small: side == Side::Consumer,
             may_have_descriptors: stream.is_unix(),
             stream: Some(stream),
             host: HostLink::new(side),
@@ -152,8 +156,18 @@ impl SocketLink {
 
     /// Sends as many bytes as the socket takes; `recycle` gets the memory of sent replies.
     pub(super) fn write(&mut self, recycle: impl FnMut(Bytes)) -> Result<(), Disconnect> {
-        let Some(stream) = &self.stream else { return Err(Disconnect::PeerLeft) };
-        self.host.transmit(|bytes, fd| stream.send(bytes, fd), recycle)
+        let Self { stream, host, slot, is_small, .. } = self;
+        let Some(stream) = stream else { return Err(Disconnect::PeerLeft) };
+        let send = |bytes: &[IoSlice<'_>], fd: Option<BorrowedFd<'_>>| {
+            let sent = stream.send(bytes, fd)?;
+            if sent > 0 || !*is_small || !slot.as_mut().is_some_and(Slot::enlarge) {
+                return Ok(sent);
+            }
+            *is_small = false;
+            stream.limit_unread(LARGE_SOCKET_BYTES);
+            stream.send(bytes, fd)
+        };
+        host.transmit(send, recycle)
     }
 }
 

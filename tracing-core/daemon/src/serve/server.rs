@@ -8,7 +8,7 @@ use crate::system::signal::StopSignals;
 use abi::error::OsError;
 use os::poll::Wake;
 use os::socket::{Address, Listener};
-use service::ServiceConfig;
+use service::{LogLevel, ServiceConfig};
 
 /// What a [`Server`] is made of: [`new`](Self::new), then set the fields that differ.
 #[non_exhaustive]
@@ -74,7 +74,10 @@ impl Server {
         service: ServiceConfig,
         log: Log,
     ) -> Result<Self, OsError> {
-        let engine = Engine::new(service, log, Wake::new()?, true);
+        let mut engine = Engine::new(service, log, Wake::new()?, true);
+        for displaced in producers.iter().chain(&consumers).flat_map(Listener::displaced) {
+            engine.log(None, LogLevel::Info, &displaced.to_string());
+        }
         Ok(Self { daemon: Daemon::new(producers, consumers, engine)? })
     }
 

@@ -12,6 +12,9 @@
 //!     └───── refused by the kernel: stale ──> unlink, bind, listen
 //! ```
 //!
+//! In a directory where every user may create files, a daemon of root [takes the path](super::claim) from any other
+//! user: clients there speak with no service of another user but root ([fallback](super::fallback)).
+//!
 //! C++ daemons do not take the lock; for them only the check helps.
 
 use std::fmt;
@@ -24,6 +27,7 @@ use rustix::fs::{Gid, Mode, Uid};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
+use super::claim::{self, Displaced};
 use super::lock::{Lock, LockError};
 use super::vsock::BACKLOG;
 use super::{Address, Stream, descriptors, names, vsock};
@@ -68,7 +72,10 @@ impl fmt::Display for ListenError {
                 write!(f, "cannot listen on {address}: another service is just starting there")
             }
             Self::NotASocket(address) => {
-                write!(f, "cannot listen on {address}: the file exists and is not a socket")
+                write!(
+                    f,
+                    "cannot listen on {address}: the file exists and is not a socket; remove it, or give another path"
+                )
             }
             Self::Foreign { address, file, uid } => write!(
                 f,
@@ -90,8 +97,10 @@ pub struct Listener {
     address: Address,
     /// Device and inode of the file that `bind` made: only that file is removed.
     file: Option<(u64, u64)>,
+    /// What another user had at its path.
+    displaced: Option<Displaced>,
     /// Declared behind the socket, which is closed before the lock is released.
-    _lock: Option<Lock>,
+    lock: Option<Lock>,
     /// The kernel refuses descriptors on new connections, until [`Stream::take_descriptors`].
     refuses_descriptors: bool,
 }
@@ -103,11 +112,12 @@ impl Listener {
     /// When a service listens there already, the path is not a socket, or a system call fails.
     pub fn bind(address: &Address) -> Result<Self, ListenError> {
         let os = |error| ListenError::Os { address: address.clone(), error };
-        let (mut file, mut lock) = (None, None);
+        let (mut file, mut displaced, mut lock) = (None, None, None);
         let fd = match address {
             Address::Path(path) => {
                 let held = take_lock(path, address)?;
-                let fd = bind_file(path, address)?;
+                let fd;
+                (fd, displaced) = bind_file(path, address)?;
                 let meta =
                     std::fs::symlink_metadata(path).map_err(|error| os(failed("stat")(error)))?;
                 if !held.is_held() {
@@ -149,7 +159,7 @@ impl Listener {
         rustix::io::ioctl_fionbio(&fd, true).map_err(|errno| os(failed("ioctl")(errno)))?;
         // An accepted socket inherits this.
         let refuses_descriptors = address.is_unix() && descriptors::refuse(fd.as_fd());
-        Ok(Self { fd, address: address.clone(), file, _lock: lock, refuses_descriptors })
+        Ok(Self { fd, address: address.clone(), file, displaced, lock, refuses_descriptors })
     }
 
     /// Listens on a socket that another process bound, such as systemd. Its file, if it has one, stays when this is
@@ -175,13 +185,19 @@ impl Listener {
         rustix::net::listen(&fd, BACKLOG).map_err(failed("listen"))?;
         rustix::io::ioctl_fionbio(&fd, true).map_err(failed("ioctl"))?;
         let refuses_descriptors = address.is_unix() && descriptors::refuse(fd.as_fd());
-        Ok(Self { fd, address, file: None, _lock: None, refuses_descriptors })
+        Ok(Self { fd, address, file: None, displaced: None, lock: None, refuses_descriptors })
     }
 
     /// The address.
     #[must_use]
     pub fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// What other users had at the paths of the socket and of its lock. Something for the log of a daemon.
+    pub fn displaced(&self) -> impl Iterator<Item = &Displaced> {
+        let at_lock = self.lock.as_ref().and_then(|lock| lock.displaced.as_ref());
+        at_lock.into_iter().chain(&self.displaced)
     }
 
     /// The next connection that waits, if there is one. Never blocks.
@@ -250,7 +266,23 @@ fn take_lock(path: &Path, address: &Address) -> Result<Lock, ListenError> {
     })
 }
 
-fn bind_file(path: &Path, address: &Address) -> Result<OwnedFd, ListenError> {
+fn bind_file(path: &Path, address: &Address) -> Result<(OwnedFd, Option<Displaced>), ListenError> {
+    let instead =
+        || bind_instead(path).map_err(|error| ListenError::Os { address: address.clone(), error });
+    if claim::is_of_another_user(path) {
+        return instead();
+    }
+    match bind_own(path, address) {
+        // Another user makes files there, and removes them, at this moment.
+        Err(ListenError::InUse(_) | ListenError::NotASocket(_)) if claim::may_take(path) => {
+            instead()
+        }
+        bound => bound.map(|fd| (fd, None)),
+    }
+}
+
+/// Listens at a path where nobody listens.
+fn bind_own(path: &Path, address: &Address) -> Result<OwnedFd, ListenError> {
     let os = |error| ListenError::Os { address: address.clone(), error };
     match std::fs::symlink_metadata(path) {
         // There is none, or `bind` fails for the same reason.
@@ -274,6 +306,18 @@ fn bind_file(path: &Path, address: &Address) -> Result<OwnedFd, ListenError> {
         code if code == Errno::ADDRINUSE.raw_os_error() => ListenError::InUse(address.clone()),
         _ => os(error),
     })
+}
+
+/// Listens at a path where another user has something.
+fn bind_instead(path: &Path) -> Result<(OwnedFd, Option<Displaced>), OsError> {
+    let ours = claim::name_beside(path)?;
+    let name =
+        SocketAddrUnix::new(&ours).map_err(|errno| failed("bind")(errno).on(ours.display()))?;
+    let fd = bind_unix(&name)?;
+    let theirs = || format!("what another user has at {}", path.display());
+    let displaced =
+        claim::take(&ours, path).map_err(|errno| failed("rename")(errno).on(theirs()))?;
+    Ok((fd, displaced))
 }
 
 fn bind_unix(name: &SocketAddrUnix) -> Result<OwnedFd, OsError> {

@@ -5,6 +5,8 @@
 
 mod address;
 #[cfg(feature = "host")]
+mod claim;
+#[cfg(feature = "host")]
 mod credentials;
 #[cfg(feature = "host")]
 mod descriptors;
@@ -15,6 +17,8 @@ mod listen;
 mod lock;
 #[cfg(feature = "host")]
 mod names;
+#[cfg(all(test, feature = "host"))]
+mod open_folder;
 mod stream;
 mod vsock;
 
@@ -22,6 +26,8 @@ mod vsock;
 mod tests;
 
 pub use self::address::{Address, AddressError, Defaults, defaults};
+#[cfg(feature = "host")]
+pub use self::claim::Displaced;
 #[cfg(feature = "host")]
 pub use self::credentials::Credentials;
 #[cfg(feature = "host")]

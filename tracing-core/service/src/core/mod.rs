@@ -218,7 +218,13 @@ impl Service {
             sessions,
             producers: &self.producers,
             sources: &self.sources,
-            accounts: AccountSources::new(&turn.accounts, &self.shell, sessions, cloning),
+            accounts: AccountSources::new(
+                &turn.accounts,
+                &self.shell,
+                &self.line,
+                sessions,
+                cloning,
+            ),
         };
         let bytes = query::continue_answers(client, &mut self.consumers, &state, &mut turn.out);
         turn.spend_on_reading(bytes as u64, limits::WORK_PER_ENCODED_BYTE);

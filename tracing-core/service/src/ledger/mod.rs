@@ -245,6 +245,11 @@ impl Ledger {
         self.file_full.get_or_insert(Entry { who: None, source: None, amount, first_ns, last_ns });
     }
 
+    /// See [`note_file_full`](Self::note_file_full).
+    pub(crate) fn file_was_full(&self) -> bool {
+        self.file_full.is_some()
+    }
+
     fn has_room(&self, user: User, is_unlimited: bool) -> bool {
         let held = self.by_user.get(&user).copied().unwrap_or(0);
         let fits = held < LEDGER_ENTRIES_PER_USER && self.of_users < LEDGER_ENTRIES_OF_USERS;

@@ -9,7 +9,7 @@ use super::{Actor, World};
 use crate::net::Event;
 use crate::shell::Reply;
 use crate::workload::producer_name;
-use abi::ids::ClientId;
+use abi::ids::{ClientId, SessionId};
 use service::limits;
 use service::{FileError, Input, Output};
 
@@ -61,6 +61,10 @@ impl World {
                     let session = self.sessions.of_file(&self.service, file);
                     let mut known = known!(self);
                     self.model.file(&mut known, session, &data)?;
+                    if let Some(session) = session {
+                        let view = self.service.view(SessionId::new(session.id));
+                        self.model.is_told(session.id, view.is_some_and(|view| view.file_was_full));
+                    }
                     let result = self.write(file, &data, close)?;
                     self.net.file_written(now, file, result);
                 }

@@ -37,6 +37,8 @@ pub(super) struct Model {
     own_packets: BTreeMap<u64, ServicePacketCheck>,
     /// Sessions whose file was full, so that packets are missing.
     full_files: BTreeSet<u64>,
+    /// Sessions whose ledger tells that their file was full.
+    told_full: BTreeSet<u64>,
     /// What sessions compress, as a trace.
     compressing: BTreeMap<u64, Vec<u8>>,
     /// Those of them whose pass is for the file.
@@ -60,6 +62,7 @@ impl Model {
             reads: BTreeMap::new(),
             own_packets: BTreeMap::new(),
             full_files: BTreeSet::new(),
+            told_full: BTreeSet::new(),
             compressing: BTreeMap::new(),
             for_files: BTreeSet::new(),
             agreed: 0,
@@ -110,6 +113,13 @@ impl Model {
             self.packet(known, session, packet)?;
         }
         Ok(())
+    }
+
+    /// Whether the ledger of a session tells that its file was full.
+    pub(super) fn is_told(&mut self, session: u64, told: bool) {
+        if told {
+            self.told_full.insert(session);
+        }
     }
 
     /// A pass of a session left its buffers and is compressed. May be told again while it waits.
@@ -242,7 +252,10 @@ impl Model {
             known.marks.event("a file was full");
             // One packet did not fit.
             if self.full_files.insert(session.id) {
-                return Ok(());
+                let told = self.told_full.contains(&session.id);
+                return told.then_some(()).ok_or_else(|| {
+                    format!("session {}: a full file is not in its ledger", session.id)
+                });
             }
         }
         let start = &packet.bytes[..packet.bytes.len().min(40)];

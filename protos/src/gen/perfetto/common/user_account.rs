@@ -39,11 +39,17 @@ pub struct UserAccount {
     /// What its connections keep, bytes: parts of frames, and replies that were not taken. A connection that adds to what
     /// is too much is closed.
     pub connection_bytes: Option<UserAccountItem>,
+    /// Sockets of its consumers that may keep much of what was sent and not received. Those that would be more keep little.
+    pub large_sockets: Option<UserAccountItem>,
+    /// Requests of its peers that wait for their turn, as they are in memory, bytes. While there is more, none is decoded.
+    pub waiting_request_bytes: Option<UserAccountItem>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::compact! { UserAccount;
+    optional waiting_request_bytes = 18 as Nested(UserAccountItem);
+    optional large_sockets = 17 as Nested(UserAccountItem);
     optional connection_bytes = 16 as Nested(UserAccountItem);
     optional holes_named = 15 as Uint64;
     optional compression_bytes = 14 as Nested(UserAccountItem);
@@ -95,6 +101,10 @@ rt::writer! { UserAccountWriter, "perfetto.protos.UserAccount";
     value holes_named(u64) = 15 as uint64;
     /// What its connections keep, bytes: parts of frames, and replies that were not taken.
     message connection_bytes(UserAccountItemWriter<'_>) = 16, connection_bytes_raw;
+    /// Sockets of its consumers that may keep much of what was sent and not received.
+    message large_sockets(UserAccountItemWriter<'_>) = 17, large_sockets_raw;
+    /// Requests of its peers that wait for their turn, as they are in memory, bytes.
+    message waiting_request_bytes(UserAccountItemWriter<'_>) = 18, waiting_request_bytes_raw;
 }
 
 #[cfg(feature = "readers")]
@@ -133,6 +143,10 @@ rt::reader! {
         HolesNamed(u64) holes_named = 120 as Uint64;
         /// What its connections keep, bytes: parts of frames, and replies that were not taken.
         ConnectionBytes(UserAccountItemReader<'a>) connection_bytes = 130 as Message;
+        /// Sockets of its consumers that may keep much of what was sent and not received.
+        LargeSockets(UserAccountItemReader<'a>) large_sockets = 138 as Message;
+        /// Requests of its peers that wait for their turn, as they are in memory, bytes.
+        WaitingRequestBytes(UserAccountItemReader<'a>) waiting_request_bytes = 146 as Message;
     }
 }
 
@@ -154,6 +168,8 @@ d::describe! { UserAccount, d::message("perfetto.protos.UserAccount", &[
     d::optional("compression_bytes", 14, d::of!(UserAccountItem)),
     d::optional("holes_named", 15, d::Kind::Uint64),
     d::optional("connection_bytes", 16, d::of!(UserAccountItem)),
+    d::optional("large_sockets", 17, d::of!(UserAccountItem)),
+    d::optional("waiting_request_bytes", 18, d::of!(UserAccountItem)),
 ]) }
 
 /// How much there is of one thing.

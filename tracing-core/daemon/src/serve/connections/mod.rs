@@ -4,17 +4,19 @@
 //!   descriptors of this process
 //!   ├── open at the start, files of traces, what peers pass, and what is accepted to be refused
 //!   └── pool ── root and the user of the daemon ── all others together ── each of them
-//!       all                1                             3/4                  1/4
-//!       producers         3/4                            1/2                 3/16
+//!       all                1                         3/4   (7/8)              1/4
+//!       producers         3/4                        1/2   (9/16)            3/16
 //! ```
 //!
 //! So no user can use up what others need, many users leave a part for root and the user of the daemon, and producers
-//! leave a part for consumers of their user and of all. A producer counts as two: its memory has a descriptor, too.
+//! leave a part for consumers of their user and of all. A producer counts as two: its memory has a descriptor, too. The
+//! parts in parentheses are for users without a connection of that kind: a few users cannot keep all others out.
 //!
 //! A connection counts until its socket is closed, which may take as long as its peer likes
 //! ([`closer`](crate::system::closer)).
 //!
-//! What connections keep in memory is counted by user, too: each may keep little, and a user may have thousands.
+//! What connections keep in memory is counted by user, too: each may keep little, and a user may have thousands. So are
+//! sockets that keep much in the kernel.
 
 use core::fmt;
 
@@ -25,7 +27,8 @@ use super::side::Side;
 use super::user::User;
 use crate::limits::{
     CONNECTION_BYTES_FREE, CONNECTION_BYTES_PER_USER_MAX, CONNECTION_BYTES_USERS_SHARE,
-    DESCRIPTORS_RESERVED_MIN, DESCRIPTORS_RESERVED_PART,
+    CONNECTION_DESCRIPTORS_MAX, DESCRIPTORS_RESERVED_MIN, DESCRIPTORS_RESERVED_PART,
+    LARGE_SOCKETS_MAX, LARGE_SOCKETS_PER_USER_MAX,
 };
 use abi::map::SortedMap;
 use abi::sync::{Arc, Mutex, lock};
@@ -35,17 +38,21 @@ pub(super) fn descriptors_of(side: Side) -> u64 {
     Held::default().with(side).all
 }
 
-/// Descriptors that connections hold.
+/// What connections hold, or may hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Held {
+    /// Descriptors ...
     all: u64,
+    /// ... of producers.
     producers: u64,
+    /// Sockets that keep much in the kernel.
+    large: u64,
 }
 
 impl Held {
     fn with(self, side: Side) -> Self {
         match side {
-            Side::Producer => Self { all: self.all + 2, producers: self.producers + 2 },
+            Side::Producer => Self { all: self.all + 2, producers: self.producers + 2, ..self },
             Side::Consumer => Self { all: self.all + 1, ..self },
         }
     }
@@ -55,14 +62,31 @@ impl Held {
             Side::Producer => Self {
                 all: self.all.saturating_sub(2),
                 producers: self.producers.saturating_sub(2),
+                ..self
             },
             Side::Consumer => Self { all: self.all.saturating_sub(1), ..self },
+        }
+    }
+
+    fn with_large(self) -> Self {
+        Self { large: self.large + 1, ..self }
+    }
+
+    fn without_large(self) -> Self {
+        Self { large: self.large.saturating_sub(1), ..self }
+    }
+
+    fn has(self, side: Side) -> bool {
+        match side {
+            Side::Producer => self.producers > 0,
+            Side::Consumer => self.all > self.producers,
         }
     }
 
     fn tell(self, max: Self, account: &mut UserAccount) {
         account.connection_descriptors = item(self.all, max.all);
         account.producer_descriptors = item(self.producers, max.producers);
+        account.large_sockets = item(self.large, max.large);
     }
 
     fn fits(self, max: Self) -> bool {
@@ -82,6 +106,8 @@ struct State {
     /// Without root and the user of the daemon.
     others: Held,
     pool: u64,
+    /// With a higher limit of descriptors the pool would be larger.
+    can_grow: bool,
     own_uid: u32,
     refused: Refusals<User>,
     /// Bytes that connections keep, of users that have some ...
@@ -97,26 +123,61 @@ impl State {
         user != User::Local(0) && user != User::Local(self.own_uid)
     }
 
-    fn part(&self, all: (u64, u64), producers: (u64, u64)) -> Held {
+    fn part(&self, all: (u64, u64), producers: (u64, u64), large: u64) -> Held {
         let of = |(count, parts): (u64, u64)| {
             self.pool / parts * count + self.pool % parts * count / parts
         };
-        Held { all: of(all), producers: of(producers) }
+        Held { all: of(all), producers: of(producers), large }
+    }
+
+    /// What one user may have.
+    fn of_one(&self) -> Held {
+        self.part((1, 4), (3, 16), LARGE_SOCKETS_PER_USER_MAX)
+    }
+
+    /// What users may have together, but for root and the user of the daemon.
+    fn of_others(&self) -> Held {
+        self.part((3, 4), (1, 2), LARGE_SOCKETS_MAX)
+    }
+
+    /// The same for the first connection of a user.
+    fn of_others_at_first(&self) -> Held {
+        self.part((7, 8), (9, 16), LARGE_SOCKETS_MAX)
+    }
+
+    /// What all may have together.
+    fn of_all(&self) -> Held {
+        self.part((1, 1), (3, 4), u64::MAX)
+    }
+
+    fn held(&self, user: User) -> Held {
+        self.users.get(&user).copied().unwrap_or_default()
     }
 
     /// Why a connection is too much, if it is.
     fn refusal(&self, user: User, side: Side) -> Option<&'static str> {
-        let held = self.users.get(&user).copied().unwrap_or_default();
+        let held = self.held(user);
         if self.is_limited(user) {
-            if !held.with(side).fits(self.part((1, 4), (3, 16))) {
+            if !held.with(side).fits(self.of_one()) {
                 return Some("its user");
             }
-            if !self.others.with(side).fits(self.part((3, 4), (1, 2))) {
+            let max = match held.has(side) {
+                true => self.of_others(),
+                false => self.of_others_at_first(),
+            };
+            if !self.others.with(side).fits(max) {
                 return Some("users other than root and that of the service");
             }
         }
-        let fits = self.everybody.with(side).fits(self.part((1, 1), (3, 4)));
+        let fits = self.everybody.with(side).fits(self.of_all());
         (!fits).then_some("all users together")
+    }
+
+    /// Whether one more socket of a user may keep much in the kernel.
+    fn may_have_large(&self, user: User) -> bool {
+        let has_room = |held: Held, max: Held| held.large < max.large;
+        !self.is_limited(user)
+            || has_room(self.held(user), self.of_one()) && has_room(self.others, self.of_others())
     }
 
     /// A connection keeps `now` bytes, and kept `before`. False if it adds to what is too much.
@@ -158,6 +219,7 @@ impl State {
 pub(super) struct Refused {
     side: Side,
     who: &'static str,
+    can_grow: bool,
 }
 
 impl fmt::Display for Refused {
@@ -166,12 +228,14 @@ impl fmt::Display for Refused {
             Side::Producer => "producer",
             Side::Consumer => "consumer",
         };
-        let Self { who, .. } = self;
-        write!(
-            f,
-            "a {side} refused: {who} may have no more connections; with a higher limit of descriptors \
-             (ulimit -n, LimitNOFILE=) there are more"
-        )
+        let Self { who, can_grow, .. } = self;
+        write!(f, "a {side} refused: {who} may have no more connections")?;
+        match can_grow {
+            true => f.write_str(
+                "; with a higher limit of descriptors (ulimit -n, LimitNOFILE=) there are more",
+            ),
+            false => Ok(()),
+        }
     }
 }
 
@@ -183,7 +247,9 @@ impl Connections {
     /// `left` descriptors can still be opened.
     pub(super) fn new(left: u64, own_uid: u32) -> Self {
         let reserved = (left / DESCRIPTORS_RESERVED_PART).max(DESCRIPTORS_RESERVED_MIN);
-        let pool = left.saturating_sub(reserved);
+        let of_connections = left.saturating_sub(reserved);
+        let pool = of_connections.min(CONNECTION_DESCRIPTORS_MAX);
+        let can_grow = pool == of_connections;
         let (users, everybody, others, refused, kept) = Default::default();
         let (kept_by_others, kept_max) = (0, CONNECTION_BYTES_PER_USER_MAX);
         Self(Arc::new(Mutex::new(State {
@@ -191,6 +257,7 @@ impl Connections {
             everybody,
             others,
             pool,
+            can_grow,
             own_uid,
             refused,
             kept,
@@ -210,16 +277,16 @@ impl Connections {
         let mut state = lock(&self.0);
         if let Some(who) = state.refusal(user, side) {
             state.refused.note(user);
-            return Err(Refused { side, who });
+            return Err(Refused { side, who, can_grow: state.can_grow });
         }
         state.change(user, |held| held.with(side));
-        Ok(Slot { connections: self.clone(), user, side, kept: 0 })
+        Ok(Slot { connections: self.clone(), user, side, kept: 0, is_large: false })
     }
 
     /// Refuses a connection for which too few descriptors are left.
     pub(super) fn refuse(&self, user: User, side: Side) -> Refused {
         lock(&self.0).refused.note(user);
-        Refused { side, who: "too few descriptors are left: its user" }
+        Refused { side, who: "too few descriptors are left: its user", can_grow: true }
     }
 
     /// Whether the limits that users have together count for this one.
@@ -236,12 +303,11 @@ impl Connections {
     /// Puts what a user has into its account.
     pub(super) fn tell(&self, user: User, account: &mut UserAccount) {
         let state = lock(&self.0);
-        let held = state.users.get(&user).copied().unwrap_or_default();
         let max = match state.is_limited(user) {
-            true => state.part((1, 4), (3, 16)),
-            false => state.part((1, 1), (3, 4)),
+            true => state.of_one(),
+            false => state.of_all(),
         };
-        held.tell(max, account);
+        state.held(user).tell(max, account);
         let kept = state.kept.get(&user).copied().unwrap_or(0);
         account.connection_bytes = item(kept as u64, state.kept_max as u64);
         let refused = Some(state.refused.of(user));
@@ -251,7 +317,7 @@ impl Connections {
     /// Puts what all users have together into their account, but for root and the user of the daemon.
     pub(super) fn tell_all(&self, account: &mut UserAccount) {
         let state = lock(&self.0);
-        state.others.tell(state.part((3, 4), (1, 2)), account);
+        state.others.tell(state.of_others(), account);
         account.connection_bytes =
             item(state.kept_by_others as u64, state.kept_max_of_all() as u64);
     }
@@ -265,9 +331,21 @@ pub(super) struct Slot {
     side: Side,
     /// Bytes that it keeps, as far as they count.
     kept: usize,
+    /// Its socket keeps much in the kernel.
+    is_large: bool,
 }
 
 impl Slot {
+    /// Whether its socket may keep much in the kernel from now on.
+    pub(super) fn enlarge(&mut self) -> bool {
+        let mut state = lock(&self.connections.0);
+        if !self.is_large && state.may_have_large(self.user) {
+            state.change(self.user, Held::with_large);
+            self.is_large = true;
+        }
+        self.is_large
+    }
+
     /// The connection keeps so many bytes now. False if it adds to what is too much for its user, or for all.
     pub(super) fn keep(&mut self, bytes: usize) -> bool {
         let now = bytes.saturating_sub(CONNECTION_BYTES_FREE);
@@ -282,7 +360,11 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         self.keep(0);
-        lock(&self.connections.0).change(self.user, |held| held.without(self.side));
+        let mut state = lock(&self.connections.0);
+        if self.is_large {
+            state.change(self.user, Held::without_large);
+        }
+        state.change(self.user, |held| held.without(self.side));
     }
 }
 

@@ -34,17 +34,54 @@ fn many_users_leave_a_part_for_root_and_the_daemon() {
     let users = 1000..2000;
     let producers: Vec<_> =
         users.clone().flat_map(|uid| fill(&connections, uid, Producer)).collect();
-    assert_eq!(producers.len(), 12, "1/2 of 48 descriptors");
+    assert_eq!(producers.len(), 12 + 1, "1/2 of 48 descriptors, 9/16 with the first of each user");
     let consumers: Vec<_> = users.flat_map(|uid| fill(&connections, uid, Consumer)).collect();
-    assert_eq!(consumers.len(), 12, "and 1/4 more");
+    assert_eq!(consumers.len(), 10 + 6, "3/4 of all, 7/8 with the first of each user");
     assert_eq!(
         connections.admit(User::Remote, Consumer).unwrap_err().who,
         "users other than root and that of the service"
     );
     for uid in [0, OWN_UID] {
-        assert_eq!(fill(&connections, uid, Producer).len(), 6, "up to 3/4 of all");
-        assert_eq!(fill(&connections, uid, Consumer).len(), 12, "up to all");
+        assert_eq!(fill(&connections, uid, Producer).len(), 3, "all that is left");
+        assert_eq!(fill(&connections, uid, Consumer).len(), 6, "up to all");
     }
+}
+
+/// Three users that take all they may have.
+#[test]
+fn a_few_users_do_not_keep_others_out() {
+    let connections = connections();
+    let fill = |uid| (fill(&connections, uid, Producer), fill(&connections, uid, Consumer));
+    let _hostile: Vec<_> = (1000..1003).map(fill).collect();
+    for uid in [1000, 1002] {
+        let (producers, consumers) = fill(uid);
+        assert_eq!((producers.len(), consumers.len()), (0, 0), "{uid}");
+    }
+    let (producers, consumers) = fill(2000);
+    assert_eq!((producers.len(), consumers.len()), (1, 1));
+}
+
+#[test]
+fn sockets_that_keep_much_are_counted_by_user() {
+    let connections = Connections::new(1 << 20, OWN_UID);
+    let enlarge = |uid, count: u64| {
+        let slots = (0..count).map(|_| connections.admit(User::Local(uid), Consumer).unwrap());
+        let mut slots: Vec<_> = slots.collect();
+        (slots.iter_mut().filter_map(|slot| slot.enlarge().then_some(())).count() as u64, slots)
+    };
+    let (per_user, all) = (LARGE_SOCKETS_PER_USER_MAX, LARGE_SOCKETS_MAX);
+    let (of_one, mut slots) = enlarge(1000, per_user + 2);
+    assert_eq!(of_one, per_user);
+    assert!(slots[0].enlarge(), "it is large");
+    slots.remove(0);
+    assert!(slots[per_user as usize].enlarge() && !slots[per_user as usize - 1].enlarge());
+    let others: Vec<_> = (1001..1010).map(|uid| enlarge(uid, per_user)).collect();
+    assert_eq!(of_one + others.iter().map(|(count, _)| count).sum::<u64>(), all);
+    for uid in [0, OWN_UID] {
+        assert_eq!(enlarge(uid, all + 1).0, all + 1, "the service trusts them");
+    }
+    drop((slots, others));
+    assert_eq!(enlarge(1000, per_user).0, per_user);
 }
 
 #[test]
@@ -70,6 +107,17 @@ fn a_user_without_connections_is_forgotten() {
 fn any_number_of_descriptors_makes_a_pool() {
     for (left, pool) in [(0, 0), (16, 0), (64, 48), (128, 96), (1024, 768)] {
         assert_eq!(lock(&Connections::new(left, 0).0).pool, pool, "{left}");
+    }
+    // Then a higher limit would not help.
+    for (left, can_grow) in [(43_689, true), (43_692, false), (u64::MAX, false)] {
+        let connections = Connections::new(left, 0);
+        let pool = lock(&connections.0).pool;
+        assert_eq!(pool, CONNECTION_DESCRIPTORS_MAX - u64::from(can_grow), "{left}");
+        let slots: Vec<_> =
+            (0..pool).map(|_| connections.admit(User::Local(0), Consumer).unwrap()).collect();
+        let refused = connections.admit(User::Local(0), Consumer).unwrap_err().to_string();
+        assert_eq!(refused.contains("ulimit"), can_grow, "{refused}");
+        drop(slots);
     }
     let connections = Connections::new(u64::MAX, 0);
     assert_eq!(fill(&connections, 1, Producer).len(), 1000);

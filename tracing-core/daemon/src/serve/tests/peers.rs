@@ -1,7 +1,11 @@
 //! Producers and consumers that come, leave, send too much or do not read.
 
+use super::remote::SocketLink;
 use super::*;
-use crate::limits::{CONSUMER_QUEUE_BYTES_MAX, DESCRIPTORS_RESERVED_MIN};
+use crate::limits::{
+    CONSUMER_QUEUE_BYTES_MAX, DESCRIPTORS_RESERVED_MIN, LARGE_SOCKETS_PER_USER_MAX,
+};
+use crate::system::closer::{Closer, Origin, Waiting};
 
 /// Each of them keeps less than a connection may, and all together more than their user may.
 #[test]
@@ -370,4 +374,63 @@ fn a_thousand_idle_producers_are_not_looked_at() {
     while handle.stats().connected > 1 {
         daemon.assert_alive();
     }
+}
+
+/// What the kernel keeps for a consumer that does not receive: more than a little for some of each user.
+#[test]
+fn sockets_of_consumers_are_large_when_they_need_it_and_their_user_may() {
+    let address = Address::Abstract(format!("large-{}", std::process::id()).into_bytes());
+    let listener = os::socket::Listener::bind(&address).unwrap();
+    let connections = Connections::new(1 << 20, 500);
+    let closer = Closer::new(Waiting::new(1 << 20, 500));
+    let poller = abi::sync::Arc::new(os::poll::Poller::new().unwrap());
+    let kept = |replies: usize| {
+        let client = Stream::connect(&address).unwrap();
+        let stream = listener.accept().unwrap().unwrap();
+        let slot = connections.admit(User::Local(1000), Side::Consumer).unwrap();
+        let origin = Origin { client: ClientId::new(9), uid: 1000 };
+        let mut link = SocketLink::new(stream, Side::Consumer, origin, slot, &closer, &poller);
+        for _ in 0..replies {
+            let reply = Ok(vec![0; 1000].into());
+            link.host.reply(CallId::new(1), reply, false, None).unwrap();
+        }
+        link.write(drop).unwrap();
+        let (mut sum, mut buf) = (0, [0; 4096]);
+        while let Ok(Raw::Bytes(count, _)) = client.receive(&mut buf) {
+            sum += count;
+        }
+        (sum, link)
+    };
+    let (few, _small) = kept(2);
+    assert!((2000..4096).contains(&few), "{few}");
+    let users = LARGE_SOCKETS_PER_USER_MAX;
+    let large: Vec<_> = (0..users).map(|_| kept(400)).collect();
+    assert!(large.iter().all(|(sum, _)| (64 << 10..256 << 10).contains(sum)), "{}", large[0].0);
+    let (small, _link) = kept(400);
+    assert!((1000..=8192).contains(&small), "{small}");
+}
+
+/// A file that another user made at the path of a socket does not keep a daemon of root from starting.
+#[test]
+fn what_another_user_has_at_a_socket_is_logged() {
+    if os::process::effective_uid() != 0 {
+        return;
+    }
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let name = format!("serve-{}-displaced", std::process::id());
+    let directory = std::env::temp_dir().join(name);
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::set_permissions(&directory, PermissionsExt::from_mode(0o1777)).unwrap();
+    let theirs = directory.join("consumer");
+    std::fs::write(&theirs, "").unwrap();
+    chown(&theirs, Some(1000), None).unwrap();
+    let (lines, logged) = std::sync::mpsc::channel();
+    let mut options = options(&directory);
+    options.log = Box::new(move |_, line| lines.send(line.to_string()).unwrap());
+    let server = InProcessService::run(Server::bind(options).unwrap()).unwrap();
+    assert!(Consumer::connect(&Address::Path(theirs)).is_ok());
+    server.stop().unwrap();
+    let lines: Vec<String> = logged.iter().collect();
+    assert!(lines.iter().any(|line| line.contains("user 1000 had a file at")), "{lines:?}");
+    std::fs::remove_dir_all(&directory).unwrap();
 }

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!   open ── no such file ──> create ──┐
-//!     └──── it is there ──────────────┴──> regular, of this user? ── no ──> root removes it, others get an error
+//!     └──── it is there ──────────────┴──> regular, of this user? ── no ──> root takes the name, others get an error
 //!                                              │ yes
 //!                                              v
 //!                              flock ── held by another ──> refused
@@ -13,8 +13,8 @@
 //!
 //! Only the user of the daemon can open the file, so no other user can hold the lock. An abstract socket would be no
 //! lock: every user can bind every name. In a directory that all users write to, such as `/tmp`, another user can
-//! create the file before the daemon does. Root removes it then, unless it is a directory with files; a daemon of
-//! another user cannot, and says so.
+//! create the file before the daemon does. Root [takes the name](super::claim) then; a daemon of another user cannot,
+//! and says so.
 //!
 //! The daemon removes the file while it still holds the lock, when it stops listening. A daemon that is killed leaves
 //! the file, and the next one takes it.
@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
+use super::claim::{self, Displaced};
 use crate::{failed, process};
 use abi::error::OsError;
 
@@ -54,6 +55,8 @@ pub(super) enum LockError {
 pub(super) struct Lock {
     path: PathBuf,
     file: File,
+    /// What another user had at its name.
+    pub(super) displaced: Option<Displaced>,
 }
 
 impl Lock {
@@ -65,10 +68,18 @@ impl Lock {
         let mut path = socket.as_os_str().to_owned();
         path.push(".lock");
         let path = PathBuf::from(path);
+        let mut displaced = None;
         for _ in 0..TRIES {
-            if let Some(file) = open(&path)?
-                && let Some(this) = Self::take_opened(path.clone(), file)?
-            {
+            let file = match open(&path)? {
+                Opened::Lock(file) => file,
+                Opened::Changed => continue,
+                Opened::Foreign(uid) => {
+                    displaced = replace(&path, uid)?.or(displaced);
+                    continue;
+                }
+            };
+            if let Some(mut this) = Self::take_opened(path.clone(), file)? {
+                this.displaced = displaced;
                 return Ok(this);
             }
         }
@@ -80,7 +91,7 @@ impl Lock {
     fn take_opened(path: PathBuf, file: File) -> Result<Option<Self>, LockError> {
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {
-                let this = Self { path, file };
+                let this = Self { path, file, displaced: None };
                 Ok(this.is_held().then_some(this))
             }
             Err(Errno::WOULDBLOCK) => Err(LockError::Held),
@@ -88,8 +99,8 @@ impl Lock {
         }
     }
 
-    /// Whether the file of this lock still has its name. Root removes files of other users, and two daemons of root
-    /// may do that at the same moment.
+    /// Whether the file of this lock still has its name. Root takes it from other users, and two daemons of root may do
+    /// that at the same moment.
     pub(super) fn is_held(&self) -> bool {
         let id = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
         match (self.file.metadata(), std::fs::symlink_metadata(&self.path)) {
@@ -112,8 +123,18 @@ fn os(call: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LockError {
     move |error| LockError::Os(failed(call)(error).on(path.display()))
 }
 
-/// Opens the file, or creates it. None if it changed meanwhile.
-fn open(path: &Path) -> Result<Option<File>, LockError> {
+/// What is at the name of a lock.
+enum Opened {
+    /// A file of this user, which was created if there was none.
+    Lock(File),
+    /// Something else than a moment before.
+    Changed,
+    /// Something of this other user, and this is root.
+    Foreign(u32),
+}
+
+/// Opens the file, or creates it.
+fn open(path: &Path) -> Result<Opened, LockError> {
     let mut options = OpenOptions::new();
     // The name may lead to a file of any kind: a link is not followed, and a pipe does not block.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
@@ -129,17 +150,17 @@ fn open(path: &Path) -> Result<Option<File>, LockError> {
         Ok(file) => {
             let meta = file.metadata().map_err(os("stat", path))?;
             if meta.is_file() && meta.uid() == process::effective_uid() {
-                return Ok(Some(file));
+                return Ok(Opened::Lock(file));
             }
             None
         }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(Opened::Changed),
         Err(error) => Some(error),
     };
     let meta = match std::fs::symlink_metadata(path) {
         Ok(meta) => meta,
         // Removed meanwhile, or it never was.
-        Err(_) => return error.map_or(Ok(None), |error| Err(os("open", path)(error))),
+        Err(_) => return error.map_or(Ok(Opened::Changed), |error| Err(os("open", path)(error))),
     };
     let is_ours = meta.uid() == process::effective_uid();
     match error {
@@ -147,18 +168,16 @@ fn open(path: &Path) -> Result<Option<File>, LockError> {
         _ if is_ours || process::effective_uid() != 0 => {
             Err(LockError::Foreign { file: path.into(), uid: meta.uid() })
         }
-        _ => remove(path, meta.uid()).map(|()| None),
+        _ => Ok(Opened::Foreign(meta.uid())),
     }
 }
 
-/// Removes what another user put there.
-fn remove(path: &Path, uid: u32) -> Result<(), LockError> {
-    match std::fs::remove_file(path).or_else(|_| std::fs::remove_dir(path)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(LockError::Foreign { file: path.into(), uid })
-        }
-        _ => Ok(()),
-    }
+/// Puts a file of this user at the name, which has something of user `uid`.
+fn replace(path: &Path, uid: u32) -> Result<Option<Displaced>, LockError> {
+    let ours = claim::name_beside(path).map_err(LockError::Os)?;
+    let create = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(&ours);
+    create().map_err(os("open", &ours))?;
+    claim::take(&ours, path).map_err(|_| LockError::Foreign { file: path.into(), uid })
 }
 
 #[cfg(test)]

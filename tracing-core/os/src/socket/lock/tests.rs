@@ -1,52 +1,25 @@
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 
-use rustix::process::{Uid, geteuid};
-use rustix::thread::set_thread_res_uid;
+use rustix::process::geteuid;
 
+use super::super::open_folder::{NOBODY, OpenFolder, as_nobody};
 use super::*;
 
-const NOBODY: u32 = 65534;
-
-/// A directory that all users write to, as `/tmp`; gone afterwards.
-struct Dir(PathBuf);
+/// A folder for a socket and its lock.
+struct Dir(OpenFolder);
 
 impl Dir {
     fn new(name: &str) -> Self {
-        Self::in_folder(&std::env::temp_dir(), name)
-    }
-
-    fn in_folder(folder: &Path, name: &str) -> Self {
-        let path = folder.join(format!("lock-test-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o1777)).unwrap();
-        Self(path)
+        Self(OpenFolder::new(&format!("lock-{name}")))
     }
 
     fn socket(&self) -> PathBuf {
-        self.0.join("sock")
+        self.0.path("sock")
     }
 
     fn file(&self) -> PathBuf {
-        self.0.join("sock.lock")
+        self.0.path("sock.lock")
     }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Runs as another user, if this is root.
-fn as_nobody<T: Send>(run: impl FnOnce() -> T + Send) -> T {
-    let run = || {
-        if geteuid().is_root() {
-            // Of this thread alone.
-            set_thread_res_uid(None, Uid::from_raw(NOBODY), None).unwrap();
-        }
-        run()
-    };
-    std::thread::scope(|scope| scope.spawn(run).join().unwrap())
 }
 
 #[test]
@@ -75,7 +48,7 @@ fn the_file_of_a_killed_daemon_is_taken() {
 fn a_file_that_cannot_be_opened_is_an_error_of_the_system() {
     // The kernel lets nobody write to a program that runs.
     let program = std::env::current_exe().unwrap();
-    let dir = Dir::in_folder(program.parent().unwrap(), "busy");
+    let dir = Dir(OpenFolder::beside(program.parent().unwrap(), "lock-busy"));
     std::fs::hard_link(&program, dir.file()).unwrap();
     let refused = Lock::take(&dir.socket()).unwrap_err();
     let LockError::Os(error) = refused else { panic!("{refused:?}") };
@@ -98,7 +71,7 @@ fn a_lock_without_its_name_is_none() {
 fn a_file_that_was_removed_after_it_was_opened_is_not_taken() {
     let dir = Dir::new("removed");
     let first = Lock::take(&dir.socket()).unwrap();
-    let opened = open(&dir.file()).unwrap().unwrap();
+    let Ok(Opened::Lock(opened)) = open(&dir.file()) else { panic!("none") };
     drop(first);
     let again = opened.try_clone().unwrap();
     assert!(Lock::take_opened(dir.file(), opened).unwrap().is_none());
@@ -128,42 +101,34 @@ fn what_is_no_file_of_this_user_is_not_taken() {
         assert!(kind.is_symlink() || kind.is_dir() || kind.is_socket() || kind.is_fifo());
         let _ = std::fs::remove_file(dir.file()).or_else(|_| std::fs::remove_dir(dir.file()));
     }
-    assert!(!dir.0.join("elsewhere").exists(), "a link is not followed");
+    assert!(!dir.0.path("elsewhere").exists(), "a link is not followed");
 }
 
-/// Another user was there first: root removes what it left, and a daemon of a third user says who has to.
+/// Another user was there first: root takes the name, and a daemon of a third user says who has to.
 #[test]
 fn another_user_keeps_root_from_nothing() {
     if !geteuid().is_root() {
         return;
     }
     let dir = Dir::new("root");
-    let makers: [fn(&Path); 3] = [
-        |path| std::fs::write(path, "").unwrap(),
-        |path| std::os::unix::fs::symlink("/etc/passwd", path).unwrap(),
-        |path| std::fs::create_dir(path).unwrap(),
+    type Make = fn(&Path);
+    let makers: [(&str, Make); 4] = [
+        ("a file", |path| std::fs::write(path, "").unwrap()),
+        ("a symbolic link", |path| std::os::unix::fs::symlink("/etc/passwd", path).unwrap()),
+        ("a directory", |path| std::fs::create_dir(path).unwrap()),
+        ("a directory", |path| std::fs::create_dir_all(path.join("in it")).unwrap()),
     ];
-    for make in makers {
+    for (kind, make) in makers {
         as_nobody(|| make(&dir.file()));
         let lock = Lock::take(&dir.socket()).unwrap();
+        let displaced = lock.displaced.as_ref().unwrap();
+        assert_eq!((displaced.kind, displaced.uid), (kind, NOBODY));
         let meta = std::fs::symlink_metadata(dir.file()).unwrap();
-        assert_eq!((meta.uid(), meta.is_file()), (0, true));
+        assert_eq!((meta.uid(), meta.is_file(), meta.mode() & 0o777), (0, true, 0o600));
         let refused = as_nobody(|| Lock::take(&dir.socket()).unwrap_err());
         assert_eq!(refused, LockError::Foreign { file: dir.file(), uid: 0 });
         drop(lock);
     }
-}
-
-/// Nor does what root cannot remove at once look like a lock.
-#[test]
-fn what_cannot_be_removed_is_told() {
-    if !geteuid().is_root() {
-        return;
-    }
-    let dir = Dir::new("full");
-    as_nobody(|| std::fs::create_dir_all(dir.file().join("in it")).unwrap());
-    let expected = LockError::Foreign { file: dir.file(), uid: NOBODY };
-    assert_eq!(Lock::take(&dir.socket()).unwrap_err(), expected);
 }
 
 /// Root may open any file.
