@@ -79,6 +79,7 @@ impl Daemon {
         let lines = engine.logger.lines().cloned();
         let closer = EndCloser(Closer::new(Waiting::new(left, own_uid)));
         let connections = Connections::new(left, own_uid);
+        engine.files.share(left, own_uid);
         engine.counted =
             Some(Counted { connections: connections.clone(), closer: closer.0.clone() });
         Ok(Self {

@@ -100,13 +100,18 @@ fn connections_descriptors_and_files_are_on_the_account() {
     assert!(max(&now.connection_descriptors) > max(&now.producer_descriptors));
     assert!(max(&now.files) > 0 && max(&now.closing_descriptors) > 0);
     assert!(max(&now.connection_bytes) == 64 << 20 && held(&now.connection_bytes) == 0);
+    // All that it was sent is small.
+    assert_eq!(held(&now.large_sockets), 0);
     let counters = state.counters.as_ref().unwrap();
     assert!(counters.connections >= Some(4) && counters.refused == Some(0), "{counters:?}");
     if geteuid().is_root() {
         let state = ask_as_nobody();
         let uids: Vec<_> = state.accounts.iter().map(|account| account.uid).collect();
         assert_eq!(uids, [Some(NOBODY.cast_signed())]);
-        assert_eq!(held(&account(&state, NOBODY).connection_descriptors), 1);
+        let of_nobody = account(&state, NOBODY);
+        assert_eq!(held(&of_nobody.connection_descriptors), 1);
+        assert_eq!((held(&of_nobody.large_sockets), max(&of_nobody.large_sockets)), (0, 64));
+        assert_eq!(now.large_sockets.as_ref().unwrap().max, None, "root has no limit");
         // Of those users to whom common limits apply there is this one.
         assert_eq!(held(&state.all_users.unwrap().connection_descriptors), 1);
     }

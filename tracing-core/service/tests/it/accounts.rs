@@ -12,13 +12,13 @@ use super::*;
 use abi::ids::CallId;
 use service::{Input, ShellAccounts, limits};
 
-fn item(held: u64, max: u64, refused: Option<u64>) -> Option<UserAccountItem> {
+pub(super) fn item(held: u64, max: u64, refused: Option<u64>) -> Option<UserAccountItem> {
     let (held, max) = (Some(held), Some(max));
     Some(UserAccountItem { held, max, refused, ..Default::default() })
 }
 
 /// The answer to a question of that consumer, in how many replies it came.
-fn ask(shell: &mut Shell, consumer: &MockConsumer) -> (TracingServiceState, usize) {
+pub(super) fn ask(shell: &mut Shell, consumer: &MockConsumer) -> (TracingServiceState, usize) {
     let replies = consumer.call(shell, Request::QueryServiceState(Default::default()));
     let mut bytes = Vec::new();
     for reply in &replies {
@@ -37,7 +37,7 @@ fn ask_as(shell: &mut Shell, uid: u32) -> TracingServiceState {
     state
 }
 
-fn account(state: &TracingServiceState, uid: i32) -> &UserAccount {
+pub(super) fn account(state: &TracingServiceState, uid: i32) -> &UserAccount {
     let mut found = state.accounts.iter().filter(|account| account.uid == Some(uid));
     let account = found.next().expect("an account");
     assert!(found.next().is_none(), "two accounts of {uid}");

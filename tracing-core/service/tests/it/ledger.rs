@@ -212,6 +212,15 @@ fn what_a_producer_leaves_is_read_or_in_the_ledger() {
             &[],
             Some(1),
         ),
+        (
+            "killed with the length of a packet in its hand, and the rest is there",
+            |w| {
+                w.chunk(&["a"], UNPATCHED, End::Begun);
+                w.chunk(&["", "b"], CONTINUED, End::Complete);
+            },
+            &["a", "-", "b"],
+            Some(1),
+        ),
     ];
     let not_scraped: &[Case] = &[
         ("nothing", |_| {}, &[], None),
@@ -237,6 +246,15 @@ fn what_a_producer_leaves_is_read_or_in_the_ledger() {
             },
             &["a", "-"],
             Some(2),
+        ),
+        (
+            "killed with the length of a packet in its hand",
+            |w| {
+                w.chunk(&["a"], UNPATCHED, End::Begun);
+                w.chunk(&["", "b"], CONTINUED, End::Complete);
+            },
+            &["-"],
+            Some(3),
         ),
     ];
     for version in [V1, V2] {

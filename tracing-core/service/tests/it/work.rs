@@ -3,6 +3,7 @@
 use protos::GetAsyncCommandResponseCmd as Cmd;
 use protos::producer_port::Request;
 
+use crate::accounts::{account, ask, item};
 use crate::{MockConsumer, MockProducer, Shell, config, descriptor, peer, producer};
 use service::Input;
 use service::limits;
@@ -499,6 +500,12 @@ fn decoded_requests_of_a_user_that_wait_are_bounded() {
     decoded(&mut shell, first.0.client, limits::DECODED_BYTES_PER_USER_MAX - 4096);
     call(&mut shell, &first);
     assert_eq!(may(&shell), [false, false, false, true, true]);
+    let (state, _) = ask(&mut shell, &consumers[1]);
+    let (max, share) = (limits::DECODED_BYTES_PER_USER_MAX as u64, limits::USERS_SHARE as u64);
+    let of_many = account(&state, MANY.cast_signed());
+    assert_eq!(of_many.waiting_request_bytes, item(max, max, None));
+    let all = state.all_users.unwrap();
+    assert_eq!(all.waiting_request_bytes, item(max, max * share, None));
     // What it sent before its end is done.
     shell.input(Input::ProducerDisconnected { client: first.0.client });
     assert!(!shell.service.may_decode(second.0.client));

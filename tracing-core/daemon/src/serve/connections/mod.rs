@@ -94,8 +94,11 @@ impl Held {
     }
 }
 
+const UNLIMITED: u64 = u64::MAX;
+
 fn item(held: u64, max: u64) -> Option<UserAccountItem> {
-    Some(UserAccountItem { held: Some(held), max: Some(max), ..Default::default() })
+    let max = Some(max).filter(|max| *max < UNLIMITED);
+    Some(UserAccountItem { held: Some(held), max, ..Default::default() })
 }
 
 #[derive(Debug)]
@@ -147,7 +150,7 @@ impl State {
 
     /// What all may have together.
     fn of_all(&self) -> Held {
-        self.part((1, 1), (3, 4), u64::MAX)
+        self.part((1, 1), (3, 4), UNLIMITED)
     }
 
     fn held(&self, user: User) -> Held {

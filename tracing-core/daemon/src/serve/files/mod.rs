@@ -11,7 +11,7 @@ use bytes::Bytes;
 use super::refusals::Refusals;
 use crate::limits::FILES_BEING_CREATED_PER_UID_MAX;
 #[cfg(feature = "host")]
-use crate::limits::FILES_PER_USER_MAX;
+use crate::limits::{FILES_PER_USER_MAX, FILES_PER_USER_MIN};
 #[cfg(feature = "host")]
 use crate::system::closer::PeerFd;
 use crate::system::file::{Cancel, CutShort, OutputFile};
@@ -128,6 +128,12 @@ pub(super) struct Files {
     /// Files that were refused to them.
     #[cfg(feature = "host")]
     refused: Refusals<u32>,
+    /// How many a user may have at a time ...
+    #[cfg(feature = "host")]
+    per_user: usize,
+    /// ... but for root and this one.
+    #[cfg(feature = "host")]
+    own_uid: u32,
 }
 
 impl Files {
@@ -147,7 +153,24 @@ impl Files {
             users: SortedMap::new(),
             #[cfg(feature = "host")]
             refused: Refusals::default(),
+            #[cfg(feature = "host")]
+            per_user: FILES_PER_USER_MAX,
+            #[cfg(feature = "host")]
+            own_uid: 0,
         }
+    }
+
+    /// Limits the files of each user to a share of the `descriptors` that can be opened, but for root and `own_uid`.
+    #[cfg(feature = "host")]
+    pub(super) fn share(&mut self, descriptors: u64, own_uid: u32) {
+        let share = usize::try_from(descriptors / 8).unwrap_or(usize::MAX);
+        self.per_user = share.clamp(FILES_PER_USER_MIN, FILES_PER_USER_MAX);
+        self.own_uid = own_uid;
+    }
+
+    #[cfg(feature = "host")]
+    fn max_of(&self, uid: u32) -> usize {
+        if uid == 0 || uid == self.own_uid { FILES_PER_USER_MAX } else { self.per_user }
     }
 
     /// Takes ownership of a file that a consumer sent.
@@ -162,7 +185,7 @@ impl Files {
         self.users.retain(|_, files| Arc::strong_count(files) > 1);
         let files = Arc::clone(self.users.get_or_insert_with(uid, Arc::default));
         // One reference is in the map, and one is here.
-        if Arc::strong_count(&files) - 2 >= FILES_PER_USER_MAX {
+        if Arc::strong_count(&files) - 2 >= self.max_of(uid) {
             self.refused.note(uid);
             return None;
         }
@@ -186,7 +209,7 @@ impl Files {
     pub(super) fn of_user(&self, uid: u32) -> (usize, usize, u64) {
         // One reference is in the map.
         let open = self.users.get(&uid).map_or(0, |files| Arc::strong_count(files) - 1);
-        (open, FILES_PER_USER_MAX, self.refused.of(uid))
+        (open, self.max_of(uid), self.refused.of(uid))
     }
 
     /// Creates a file. The answer comes through [`take_finished`](Self::take_finished).

@@ -89,6 +89,26 @@ fn files_of_one_user_are_limited() {
     assert!(files.adopt_from_peer(PeerFd::received(null.into(), &closer, origin)).is_some());
 }
 
+/// Where there are few descriptors, they are not all for the files of one user.
+#[test]
+#[cfg(feature = "host")]
+fn files_of_a_user_are_a_share_of_the_descriptors() {
+    let mut files = Files::new(Wake::new().unwrap(), true);
+    for (descriptors, share) in [(0, 4), (128, 16), (1 << 40, 64)] {
+        files.share(descriptors, 500);
+        assert_eq!([7, 500, 0].map(|uid| files.of_user(uid).1), [share, 64, 64]);
+    }
+    use crate::system::closer::{Closer, Origin};
+    let closer = Closer::default();
+    let mut adopt = |files: &mut Files| {
+        let null = File::options().write(true).open("/dev/null").unwrap();
+        let origin = Origin { client: abi::ids::ClientId::new(1), uid: 7 };
+        files.adopt_from_peer(PeerFd::received(null.into(), &closer, origin))
+    };
+    files.share(64, 500);
+    assert_eq!((0..20).filter_map(|_| adopt(&mut files)).count(), 8);
+}
+
 /// A thread that writes to a pipe without a reader ends when its file is dropped.
 #[test]
 fn a_pipe_that_nobody_reads_is_given_up() {

@@ -3,7 +3,8 @@
 use super::remote::SocketLink;
 use super::*;
 use crate::limits::{
-    CONSUMER_QUEUE_BYTES_MAX, DESCRIPTORS_RESERVED_MIN, LARGE_SOCKETS_PER_USER_MAX,
+    CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE, DESCRIPTORS_RESERVED_MIN,
+    LARGE_SOCKETS_PER_USER_MAX, PRODUCER_QUEUE_BYTES_MAX,
 };
 use crate::system::closer::{Closer, Origin, Waiting};
 
@@ -340,6 +341,22 @@ fn packets_do_not_count_against_a_consumer_and_all_else_does() {
     host.transmit(|parts, _| Ok(parts.iter().map(|part| part.len()).sum()), drop).unwrap();
     queue(&mut host, many + 200_000, false);
     assert_eq!(host.check_queue(), Err(Disconnect::SlowReader));
+}
+
+/// Replies of a kilobyte that wait for a peer: an eighth of what may, and more than that.
+#[test]
+fn a_peer_that_is_a_little_late_is_neither_paused_nor_cut() {
+    let queue = |side, bytes: usize| {
+        let mut host = HostLink::new(side);
+        for _ in 0..bytes / 1000 {
+            host.reply(CallId::new(1), Ok(vec![0; 1000].into()), true, None).unwrap();
+        }
+        (host.check_queue().is_ok(), host.is_paused())
+    };
+    assert_eq!(queue(Side::Producer, PRODUCER_QUEUE_BYTES_MAX / 8), (true, false));
+    assert_eq!(queue(Side::Producer, PRODUCER_QUEUE_BYTES_MAX + 1000), (false, false));
+    assert_eq!(queue(Side::Consumer, CONSUMER_QUEUE_BYTES_PAUSE / 8), (true, false));
+    assert_eq!(queue(Side::Consumer, CONSUMER_QUEUE_BYTES_PAUSE + 1000), (true, true));
 }
 
 /// Idle connections cost nothing when another one has something to say: the loop looks at those that are

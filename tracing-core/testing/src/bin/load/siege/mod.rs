@@ -20,6 +20,8 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use crate::daemon::{Daemon, Limits, Resources, state, wait_until};
@@ -46,6 +48,8 @@ const ANSWER_MAX: Duration = Duration::from_millis(100);
 const ANSWER_TIMES_MAX: u32 = 10;
 /// The quiet run and the first siege take a sixth of the time of the siege, and no longer than this.
 const BEFORE_MAX: Duration = Duration::from_secs(60);
+/// How often a line tells how far it is.
+const PROGRESS: Duration = Duration::from_secs(60);
 /// Below this, a difference says more about the machine than about the daemon.
 const ANSWER_NOISE: Duration = Duration::from_millis(2);
 
@@ -101,7 +105,11 @@ fn attack(daemon: &Daemon, time: Duration) -> Outcome<(Report, Resources)> {
     let attackers = hostile_users(daemon)?;
     let shares: Vec<_> =
         attackers.iter().map(|it| CpuShare::give(it.id(), CpuWeight::DEFAULT)).collect();
-    let report = honest_users(daemon, time);
+    let report = thread::scope(|scope| {
+        let (_running, ended) = mpsc::channel();
+        scope.spawn(move || tell_progress(daemon, time, &ended));
+        honest_users(daemon, time)
+    });
     let during = daemon.resources();
     for mut attacker in attackers {
         let _ = attacker.kill();
@@ -109,6 +117,17 @@ fn attack(daemon: &Daemon, time: Duration) -> Outcome<(Report, Resources)> {
     }
     drop(shares);
     Ok((report?, during?))
+}
+
+/// Writes a line a minute until `ended` is closed.
+fn tell_progress(daemon: &Daemon, time: Duration, ended: &mpsc::Receiver<()>) {
+    let minutes = time.as_secs() / 60;
+    for minute in 1.. {
+        let Err(mpsc::RecvTimeoutError::Timeout) = ended.recv_timeout(PROGRESS) else { return };
+        if let Ok(now) = daemon.resources() {
+            eprintln!("{minute} of {minutes} minutes: {now:?}");
+        }
+    }
 }
 
 /// Waits until the daemon has as few clients, descriptors and threads as in the quiet run, but for [`CLOSERS`].

@@ -140,15 +140,17 @@ pub fn round(consumer: &mut Consumer, producers: &Address, round: u64) -> Outcom
     Ok(Left { written, lost: written - received, refused })
 }
 
-/// How many packets of process `pid` are there, without a gap.
-fn received(trace: &[u8], pid: u32) -> Outcome<u64> {
-    let mut next = 0;
+/// How many packets of process `pid` are there. A gap must have a mark: the process may be killed before it hands over a
+/// chunk in which the length of a packet is missing, while later chunks are complete.
+pub(super) fn received(trace: &[u8], pid: u32) -> Outcome<u64> {
+    let (mut next, mut count, mut is_marked) = (0, 0, false);
     for packet in TraceReader::new(trace) {
         let Ok(TraceField::Packet(packet)) = packet else { return Err("a broken trace".into()) };
-        let (mut of, mut event) = (None, None);
+        let (mut of, mut event, mut dropped) = (None, None, 0);
         for field in packet {
             match field.map_err(|error| error.to_string())? {
                 TracePacketField::TrustedPid(id) => of = Some(id),
+                TracePacketField::PreviousPacketDropped(reasons) => dropped = reasons,
                 TracePacketField::ForTesting(fields) => {
                     let (mut number, mut text) = (0, "");
                     for field in fields {
@@ -163,13 +165,16 @@ fn received(trace: &[u8], pid: u32) -> Outcome<u64> {
                 _ => {}
             }
         }
-        let Some((number, text)) = event.filter(|_| of == Some(pid.cast_signed())) else {
+        if of != Some(pid.cast_signed()) {
             continue;
-        };
-        if number != next || text != content(number) {
+        }
+        is_marked |= dropped > 0;
+        let Some((number, text)) = event else { continue };
+        let follows = number == next || number > next && is_marked;
+        if !follows || text != content(number) {
             return Err(format!("packet {next} of a process that was killed: {number}, {text:?}"));
         }
-        next += 1;
+        (next, count, is_marked) = (number + 1, count + 1, false);
     }
-    Ok(next)
+    Ok(count)
 }

@@ -3,6 +3,7 @@ use protos::{LossLedger, LossLedgerEntry, TraceStats, TraceStatsBufferStats};
 use protos::{TestEvent, Trace, TracePacket, TracePacketData, TracePacketOptionalTrustedUid};
 use protozero::Message as _;
 
+use super::leaver::received;
 use super::{Lost, Report, WRITERS, check, check_told, content};
 
 const UID: u32 = 7;
@@ -76,6 +77,25 @@ fn each_gap_has_one_mark() {
     assert!(check_told(&lost, 2, &stats(2, own)).is_err(), "told, but not lost");
     assert!(check_told(&lost, 1, &stats(2, own + 1)).is_err(), "a gap where nothing was dropped");
     assert!(check_told(&Lost { marks: 1, ..lost }, 2, &stats(2, own + 1)).is_err(), "no mark");
+}
+
+#[test]
+fn gaps_of_a_process_that_was_killed_need_a_mark() {
+    const PID: i32 = 77;
+    let of_pid = |packet: TracePacket| TracePacket { trusted_pid: Some(PID), ..packet };
+    let received = |packets: Vec<TracePacket>| {
+        let trace = Trace { packet: packets, ..Default::default() };
+        received(&trace.encode_to_vec(), PID.cast_unsigned())
+    };
+    let [first, third] = [0, 2].map(|number| of_pid(packet(0, number)));
+    let marked = TracePacket { previous_packet_dropped: Some(1), ..third.clone() };
+    let mark = of_pid(mark(0, None, true));
+    assert_eq!(received(vec![first.clone(), marked]), Ok(2));
+    assert_eq!(received(vec![first.clone(), mark.clone(), third.clone()]), Ok(2));
+    assert!(received(vec![first.clone(), third.clone()]).is_err());
+    let others = TracePacket { trusted_pid: Some(PID + 1), ..mark.clone() };
+    assert!(received(vec![first.clone(), others, third.clone()]).is_err());
+    assert!(received(vec![third, mark, first]).is_err(), "out of order");
 }
 
 #[test]
