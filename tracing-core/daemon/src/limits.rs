@@ -57,8 +57,8 @@ pub const CLOSER_WAITING_MAX: usize = 2048;
 /// Both are at least this much.
 pub const CLOSER_WAITING_MIN: usize = 4;
 /// Files of one user that the service writes at a time, those included whose `close` has not returned. A user has at
-/// most 5 sessions and 16 clones. It is an eighth of the descriptors of the daemon, if that is less, but for root and the
-/// user of the daemon ...
+/// most 5 sessions and 16 clones. It is an eighth of the descriptors of the daemon, if that is less, but for root and
+/// the user of the daemon ...
 pub const FILES_PER_USER_MAX: usize = 64;
 /// ... and at least this many.
 pub const FILES_PER_USER_MIN: usize = 4;

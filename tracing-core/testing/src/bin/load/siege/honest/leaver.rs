@@ -140,8 +140,8 @@ pub fn round(consumer: &mut Consumer, producers: &Address, round: u64) -> Outcom
     Ok(Left { written, lost: written - received, refused })
 }
 
-/// How many packets of process `pid` are there. A gap must have a mark: the process may be killed before it hands over a
-/// chunk in which the length of a packet is missing, while later chunks are complete.
+/// How many packets of process `pid` are there. A gap must have a mark: the process may be killed before it hands over
+/// a chunk in which the length of a packet is missing, while later chunks are complete.
 pub(super) fn received(trace: &[u8], pid: u32) -> Outcome<u64> {
     let (mut next, mut count, mut is_marked) = (0, 0, false);
     for packet in TraceReader::new(trace) {
