@@ -130,3 +130,32 @@ fn events_of_the_kernel_that_are_missing() {
     assert_eq!(scanner.packets, 2);
     assert_eq!(scanner.ftrace.lines().len(), 1);
 }
+
+/// Behind a time of any length, also in a short packet.
+#[test]
+fn counters_of_rings_are_found() {
+    for bits in 0..64 {
+        let packet = |data| {
+            let packet = TracePacket { timestamp: Some(1 << bits), data, ..TracePacket::default() };
+            [&packet.encode_to_vec()[..], b"\x18\x00\x50\x01"].concat()
+        };
+        let stats = protos::FtraceStats {
+            unknown_ftrace_events: vec!["m".to_owned()],
+            ..protos::FtraceStats::default()
+        };
+        let mut scanner = LossScanner::default();
+        scanner.scan_packet(&packet(None));
+        assert_eq!(scanner.ftrace.lines().len(), 0, "{bits}");
+        scanner.scan_packet(&packet(Some(TracePacketData::FtraceStats(stats))));
+        assert_eq!(scanner.ftrace.lines().len(), 1, "{bits}");
+    }
+    let mut packet = [0; 20];
+    for at in 0..15 {
+        packet[at..at + 2].copy_from_slice(b"\x92\x02");
+        assert!(may_have_pair(&packet, *b"\x92\x02"), "{at}");
+        packet[at + 1] = 3;
+        assert!(!may_have_pair(&packet, *b"\x92\x02"), "{at}");
+        packet[at] = 0;
+    }
+    assert!(may_have_pair(&packet[..15], *b"\x92\x02"), "who knows");
+}
