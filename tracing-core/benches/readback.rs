@@ -107,10 +107,12 @@ fn drain(service: &mut Service, now: &Now, client: ClientId, mut take: impl FnMu
                 _ => {}
             }
         }
-        if !replied {
-            return;
+        match replied {
+            true => service.handle(now, Input::Drained { client }),
+            // The rest of its work waits for its turn.
+            false if service.has_work() => service.handle_timeout(now),
+            false => return,
         }
-        service.handle(now, Input::Drained { client });
     }
 }
 
