@@ -175,8 +175,8 @@ fn may_have_pair(packet: &[u8], pair: [u8; 2]) -> bool {
     let word = u128::from_le_bytes(*bytes);
     // The top bit of each byte of `of` that is equal. Subtracting 1 from a byte sets it, if that was zero.
     let equals = |of: u128, byte: u8| {
-        let difference = of ^ EACH * u128::from(byte);
-        difference.wrapping_sub(EACH) & !difference & EACH << 7
+        let difference = of ^ (EACH * u128::from(byte));
+        difference.wrapping_sub(EACH) & !difference & (EACH << 7)
     };
     equals(word, pair[0]) & equals(word >> 8, pair[1]) != 0
 }
