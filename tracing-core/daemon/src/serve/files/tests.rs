@@ -100,7 +100,7 @@ fn files_of_a_user_are_a_share_of_the_descriptors() {
     }
     use crate::system::closer::{Closer, Origin};
     let closer = Closer::default();
-    let mut adopt = |files: &mut Files| {
+    let adopt = |files: &mut Files| {
         let null = File::options().write(true).open("/dev/null").unwrap();
         let origin = Origin { client: abi::ids::ClientId::new(1), uid: 7 };
         files.adopt_from_peer(PeerFd::received(null.into(), &closer, origin))
