@@ -44,7 +44,7 @@ impl LossScanner {
     const FTRACE_STATS: u32 = 34;
     /// The tag of that.
     const FTRACE_STATS_TAG: [u8; 2] = [0x92, 0x02];
-    /// Where it is in a packet, at the latest: behind a time and its clock.
+    /// Where it is in a packet, at the latest: behind a time and its clock. [`may_have_pair`] looks at so many bytes.
     const FTRACE_STATS_OFF_MAX: usize = size_of::<u128>();
     const PREVIOUS_PACKET_DROPPED: u32 = 42;
     const TRUSTED_PID: u32 = 79;

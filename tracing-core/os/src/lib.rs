@@ -19,6 +19,7 @@
 //! | `queue` | those of a lock | items from one thread to another |
 //! | `shm` | `memfd_create`, `fcntl` (seals), `fstat`, `fstatfs`, `mmap`, `madvise` ... | producers' memory |
 //! | `socket/address` | `stat` | default addresses |
+//! | `socket/claim` | `renameat2`, `stat`, `unlink`, `rmdir` | a path that another user took first |
 //! | `socket/descriptors` | `recvmsg`, `setsockopt` (`SO_PASSRIGHTS`) | descriptors that peers send to a daemon |
 //! | `socket/listen` | `socket`, `bind`, `listen`, `accept4`, `connect`, `stat`, `unlink`, `chmod` | listening |
 //! | `socket/names` | `getsockname`, `getpeername` | addresses of sockets |

@@ -106,7 +106,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Starts listening. A stale socket file is replaced; its mode follows the umask.
+    /// Starts listening. A stale socket file is replaced; its mode follows the umask. Root also replaces what another
+    /// user has at the path, in a directory that all users write to: see [`displaced`](Self::displaced).
     ///
     /// # Errors
     /// When a service listens there already, the path is not a socket, or a system call fails.
