@@ -213,7 +213,7 @@ fn what_a_producer_leaves_is_read_or_in_the_ledger() {
             Some(1),
         ),
         (
-            "killed with the length of a packet in its hand, and the rest is there",
+            "a length is missing in a chunk that was never committed, and the rest is complete",
             |w| {
                 w.chunk(&["a"], UNPATCHED, End::Begun);
                 w.chunk(&["", "b"], CONTINUED, End::Complete);
@@ -248,7 +248,7 @@ fn what_a_producer_leaves_is_read_or_in_the_ledger() {
             Some(2),
         ),
         (
-            "killed with the length of a packet in its hand",
+            "a length is missing in a chunk that was never committed, and the rest is complete",
             |w| {
                 w.chunk(&["a"], UNPATCHED, End::Begun);
                 w.chunk(&["", "b"], CONTINUED, End::Complete);

@@ -61,9 +61,11 @@ impl World {
                     let session = self.sessions.of_file(&self.service, file);
                     let mut known = known!(self);
                     self.model.file(&mut known, session, &data)?;
-                    if let Some(session) = session {
-                        let view = self.service.view(SessionId::new(session.id));
-                        self.model.is_told(session.id, view.is_some_and(|view| view.file_was_full));
+                    if let Some(session) = session
+                        && let Some(view) = self.service.view(SessionId::new(session.id))
+                        && view.file_was_full
+                    {
+                        self.model.note_told_full(session.id);
                     }
                     let result = self.write(file, &data, close)?;
                     self.net.file_written(now, file, result);

@@ -115,11 +115,9 @@ impl Model {
         Ok(())
     }
 
-    /// Whether the ledger of a session tells that its file was full.
-    pub(super) fn is_told(&mut self, session: u64, told: bool) {
-        if told {
-            self.told_full.insert(session);
-        }
+    /// The ledger of a session tells that its file was full.
+    pub(super) fn note_told_full(&mut self, session: u64) {
+        self.told_full.insert(session);
     }
 
     /// A pass of a session left its buffers and is compressed. May be told again while it waits.
