@@ -327,7 +327,7 @@ impl Engine {
     }
 
     /// With which rights to create a file for `client`, a connection of user `uid`.
-    fn rights(&self, client: ClientId, uid: u32) -> Result<Rights, &'static str> {
+    pub(super) fn rights(&self, client: ClientId, uid: u32) -> Result<Rights, &'static str> {
         let peer = self.peers.get(&client).ok_or("its consumer has left")?;
         let is_own = uid == process::effective_uid();
         match &peer.link {

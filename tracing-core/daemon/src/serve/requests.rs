@@ -1,6 +1,7 @@
 //! What the engine does for connections that carry bytes.
 
 use super::engine::Engine;
+use super::files::Rights;
 use super::order;
 use super::peer::{Link, Peer};
 use super::remote::{Event, HostLink};
@@ -12,6 +13,7 @@ use abi::ids::{ClientId, FileId};
 use abi::ipc::PeerIdentity;
 use abi::shm::Region;
 use os::poll::Ready;
+use os::process::effective_uid;
 use os::{clock, shm};
 use service::{Input, ProducerRequest};
 
@@ -204,12 +206,18 @@ impl Engine {
         }
     }
 
-    /// Takes the file of a consumer.
+    /// Takes the file of a consumer. A daemon of root writes it with the rights of that consumer.
     fn adopt_file(&mut self, client: ClientId, fd: PeerFd) -> Option<FileId> {
-        let file = self.files.adopt_from_peer(fd);
-        if file.is_none() {
-            self.fault(self.who(client), "a file refused: too many files of its user are open");
+        let rights = match fd.uid() {
+            Some(uid) if effective_uid() == 0 => self.rights(client, uid),
+            _ => Ok(Rights::Daemon),
+        };
+        match rights.and_then(|rights| self.files.adopt_from_peer(fd, rights)) {
+            Ok(file) => Some(file),
+            Err(why) => {
+                self.fault(self.who(client), &format!("a file refused: {why}"));
+                None
+            }
         }
-        file
     }
 }

@@ -8,7 +8,8 @@ use std::mem::MaybeUninit;
 use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use protos::{InitializeConnectionRequest, producer_port::Request};
@@ -59,19 +60,41 @@ impl Daemon {
 
     /// The same; false if the connection is closed.
     fn try_send(&mut self, stream: &UnixStream, bytes: &[u8], count: usize) -> bool {
+        self.send_with(stream, bytes, count, SendFlags::empty()).is_ok()
+    }
+
+    fn send_with(
+        &mut self,
+        stream: &UnixStream,
+        bytes: &[u8],
+        count: usize,
+        flags: SendFlags,
+    ) -> rustix::io::Result<usize> {
         let before = self.receivers.len();
         let (slow, receivers): (Vec<_>, Vec<_>) = (0..count).map(|_| slow_to_close()).unzip();
         self.receivers.extend(receivers);
+        let slow = Arc::new(slow);
+        let (dropped, is_sent) = (Arc::clone(&slow), Arc::new(AtomicBool::new(false)));
+        let sent_before = Arc::clone(&is_sent);
+        // A thread that is awake already is mostly faster than the daemon, which then has the last handle. If it is not,
+        // the thread waits.
+        std::thread::spawn(move || {
+            while !sent_before.load(Ordering::Acquire) {
+                std::hint::spin_loop();
+            }
+            drop(dropped);
+        });
         let borrowed: Vec<_> = slow.iter().map(AsFd::as_fd).collect();
         let mut space = [MaybeUninit::uninit(); 1024];
         let mut control = SendAncillaryBuffer::new(&mut space);
         assert!(control.push(SendAncillaryMessage::ScmRights(&borrowed)));
-        let sent = sendmsg(stream, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL);
-        // On a thread, which waits if the daemon was faster and this is the last handle.
-        std::thread::spawn(move || drop(slow));
+        let flags = flags | SendFlags::NOSIGNAL;
+        let sent = sendmsg(stream, &[IoSlice::new(bytes)], &mut control, flags);
+        drop(slow);
+        is_sent.store(true, Ordering::Release);
         // If it was not sent, this end has the last handle of each.
         self.receivers.truncate(if sent.is_ok() { usize::MAX } else { before });
-        sent.is_ok()
+        sent
     }
 
     fn stats(&self) -> ServerStats {
@@ -178,6 +201,32 @@ fn descriptors_that_are_never_received() {
     }
     daemon.assert_alive();
     wait_until_connected(&daemon, 0);
+    daemon.end();
+}
+
+/// The kernel drops an urgent byte that a call does not ask for, with its descriptors, in that call, when there is a
+/// byte behind it.
+#[test]
+fn descriptors_on_urgent_bytes() {
+    let mut daemon = Daemon::start("urgent");
+    // Often enough that the daemon has the last handle of one.
+    let mut streams: Vec<UnixStream> = (0..8).map(|_| daemon.hostile()).collect();
+    for stream in &mut streams {
+        match daemon.send_with(stream, &NOTHING[..1], 1, SendFlags::OOB) {
+            Ok(_) => {}
+            // This kernel has none (before Linux 5.15).
+            Err(error) => return assert_eq!(error, rustix::io::Errno::OPNOTSUPP),
+        }
+        stream.write_all(&NOTHING[1..2]).unwrap();
+    }
+    daemon.assert_alive();
+    // The byte counts as the others do: what comes behind it is answered.
+    let mut last = streams.pop().unwrap();
+    last.write_all(&NOTHING[2..]).unwrap();
+    last.write_all(b"\x06\0\0\0\x10\x02\x2a\x02\x08\x01").unwrap();
+    std::io::Read::read_exact(&mut last, &mut [0; 4]).unwrap();
+    drop((streams, last));
+    daemon.assert_alive();
     daemon.end();
 }
 

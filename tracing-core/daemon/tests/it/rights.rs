@@ -53,6 +53,11 @@ impl World {
     }
 
     fn record_here(&self, config: &TraceConfig) -> Result<(), String> {
+        record(&mut self.connect(), config)
+    }
+
+    /// A consumer of [`NOBODY`], whose rights the calling thread has from now on, if this is root.
+    fn connect(&self) -> Consumer {
         if geteuid().is_root() {
             // Of this thread alone. The kernel tells the daemon what they are when it connects.
             set_thread_groups(&[Gid::from_raw(GROUP)]).unwrap();
@@ -60,7 +65,7 @@ impl World {
             set_thread_res_gid(None, gid, None).unwrap();
             set_thread_res_uid(None, uid, None).unwrap();
         }
-        record(&mut Consumer::connect(&self.address).unwrap(), config)
+        Consumer::connect(&self.address).unwrap()
     }
 }
 
@@ -116,6 +121,63 @@ fn a_file_is_created_with_the_rights_of_its_consumer() {
         let mut own = Consumer::connect(&world.address).unwrap();
         assert_eq!(record(&mut own, &into(&closed)), Ok(()), "the daemon's own user");
     }
+}
+
+/// The effective users of the threads that write files.
+fn users_of_files() -> Vec<u32> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let status = |task: std::io::Result<std::fs::DirEntry>| {
+        // A thread may end meanwhile.
+        std::fs::read_to_string(task.unwrap().path().join("status")).unwrap_or_default()
+    };
+    let of_files = tasks.map(status).filter(|status| status.contains("Name:\ttrace-file\n"));
+    let effective = |status: String| {
+        let line = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    };
+    of_files.map(effective).collect()
+}
+
+/// A daemon of root has quotas and reserves that its consumer has not.
+#[test]
+fn a_file_that_is_passed_is_written_with_the_rights_of_its_consumer() {
+    let world = World::new("passed");
+    let wanted = if geteuid().is_root() { NOBODY } else { geteuid().as_raw() };
+    let record = || {
+        let mut consumer = world.connect();
+        let (reader, pipe) = rustix::pipe::pipe().unwrap();
+        let config = TraceConfig {
+            write_into_file: Some(true),
+            file_write_period_ms: Some(100),
+            duration_ms: None,
+            ..config()
+        };
+        consumer.enable_tracing(&config, Some(pipe)).unwrap();
+        consumer.query_service_state(false).unwrap();
+        // The thread of the file has its rights when the first bytes are there.
+        assert!(rustix::io::read(&reader, &mut [0; 8]).unwrap() > 0);
+        let users = users_of_files();
+        assert!(users.contains(&wanted), "{users:?}");
+        drop(reader);
+    };
+    std::thread::scope(|scope| scope.spawn(record).join().unwrap());
+}
+
+/// A message to the program that started the daemon would come from the daemon.
+#[test]
+fn a_socket_that_tells_who_sends_is_no_file() {
+    let world = World::new("socket");
+    let is_root = geteuid().is_root();
+    let record = || {
+        let (socket, _end) = std::os::unix::net::UnixDatagram::pair().unwrap();
+        let config = TraceConfig { write_into_file: Some(true), ..config() };
+        let mut consumer = world.connect();
+        consumer.enable_tracing(&config, Some(socket.into())).unwrap();
+        let ended = consumer.wait(Some(FOREVER));
+        // What the daemon's own user passes is its own matter.
+        assert_eq!(ended.is_err(), is_root, "{ended:?}");
+    };
+    std::thread::scope(|scope| scope.spawn(record).join().unwrap());
 }
 
 /// What the daemon's own user asks for is done with the rights of the daemon, whatever group its consumer is in.

@@ -82,7 +82,11 @@ impl Stream {
 
     #[cfg(feature = "host")]
     pub(super) fn accepted(fd: OwnedFd, unix: bool) -> Self {
-        if !unix {
+        if unix {
+            // An urgent byte (MSG_OOB, Linux 5.15) is received like any other. Else the kernel drops it in the next
+            // call that receives, and closes its descriptors there, which takes as long as the peer likes.
+            let _ = sys::set_option(fd.as_fd(), libc::SO_OOBINLINE, 1);
+        } else {
             let _ = rustix::net::sockopt::set_tcp_nodelay(&fd, true);
         }
         Self { fd, unix }

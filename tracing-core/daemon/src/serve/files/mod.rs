@@ -1,6 +1,9 @@
 //! The files that the service writes, each on a thread of its own: a slow disk or an unread pipe delays only the
 //! session that writes to it.
 
+#[cfg(feature = "host")]
+mod kind;
+
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
@@ -81,6 +84,17 @@ pub(super) enum Rights {
     Of(Identity),
 }
 
+impl Rights {
+    /// Gives them to the calling thread, which is for one file alone if they are not those of this process.
+    fn take(&self) -> Result<(), OsError> {
+        match self {
+            Self::Daemon => Ok(()),
+            #[cfg(feature = "host")]
+            Self::Of(identity) => identity.assume(),
+        }
+    }
+}
+
 impl Answers {
     fn put(&self, file: FileId, result: Result<(), FileError>) {
         lock(&self.finished).answers.push(Input::FileWritten { file, result });
@@ -122,16 +136,15 @@ pub(super) struct Files {
     /// How long dropping waits for the threads.
     drop_timeout: Duration,
     last_id: u64,
-    /// The users of files that consumers sent. Each thread of such a file has a reference to its user.
+    /// The users of files that consumers sent, or had created. Each thread of such a file has a reference to its user.
     #[cfg(feature = "host")]
     users: SortedMap<u32, Arc<()>>,
     /// Files that were refused to them.
     #[cfg(feature = "host")]
     refused: Refusals<u32>,
-    /// How many a user may have at a time ...
+    /// How many a user may have at a time. Root and the user `own_uid` have no such limit.
     #[cfg(feature = "host")]
     per_user: usize,
-    /// ... but for root and this one.
     #[cfg(feature = "host")]
     own_uid: u32,
 }
@@ -178,27 +191,52 @@ impl Files {
         self.take(OutputFile::from_fd(fd))
     }
 
-    /// Takes the file of a consumer of another process; none if its user has too many.
+    /// Takes the file of a consumer of another process, to write it with `rights`.
+    ///
+    /// # Errors
+    /// Why it is refused.
     #[cfg(feature = "host")]
-    pub(super) fn adopt_from_peer(&mut self, fd: PeerFd) -> Option<FileId> {
-        let Some(uid) = fd.uid() else { return fd.into_fd().map(|fd| self.adopt(fd)) };
+    pub(super) fn adopt_from_peer(
+        &mut self,
+        fd: PeerFd,
+        rights: Rights,
+    ) -> Result<FileId, &'static str> {
+        let Some(uid) = fd.uid() else {
+            return fd.into_fd().map(|fd| self.adopt(fd)).ok_or("it is closed");
+        };
+        fd.as_fd().map_or(Ok(()), |fd| kind::check(fd, uid))?;
+        let files = self.place_of(uid).ok_or("too many files of its user are open")?;
+        let (id, cancel) = (self.next_id(), Cancel::default());
+        let cancelled_by = cancel.clone();
+        // Its thread asks what file it is, as a file system in user space may take long for the answer.
+        let open = move |_: &Answers| {
+            rights.take().ok()?;
+            Some(OutputFile::from_fd(fd.into_fd()?).cancelled_by(cancelled_by))
+        };
+        self.run(id, cancel, files, open);
+        Ok(id)
+    }
+
+    /// What each thread of a file of `uid` keeps; none if the user has as many files as it may have.
+    #[cfg(feature = "host")]
+    fn place_of(&mut self, uid: u32) -> Option<Arc<()>> {
         self.users.retain(|_, files| Arc::strong_count(files) > 1);
         let files = Arc::clone(self.users.get_or_insert_with(uid, Arc::default));
         // One reference is in the map, and one is here.
-        if Arc::strong_count(&files) - 2 >= self.max_of(uid) {
+        let has_place = Arc::strong_count(&files) - 2 < self.max_of(uid);
+        if !has_place {
             self.refused.note(uid);
-            return None;
         }
-        let (id, cancel) = (self.next_id(), Cancel::default());
-        let cancelled_by = cancel.clone();
-        // Its thread asks for its kind, as a file system in user space may take long for the answer.
-        let open =
-            |_: &Answers| Some(OutputFile::from_fd(fd.into_fd()?).cancelled_by(cancelled_by));
-        self.run(id, cancel, files, open);
-        Some(id)
+        has_place.then_some(files)
     }
 
-    /// Users that sent files; some come twice.
+    #[cfg(not(feature = "host"))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with `host`")]
+    fn place_of(&mut self, _: u32) -> Option<Arc<()>> {
+        Some(Arc::default())
+    }
+
+    /// Users that have files; some come twice.
     #[cfg(feature = "host")]
     pub(super) fn users(&self) -> impl Iterator<Item = u32> + '_ {
         self.users.keys().copied().chain(self.refused.users())
@@ -230,8 +268,12 @@ impl Files {
             }
             return;
         }
+        let Some(files) = self.place_of(uid) else {
+            let text = format!("user {uid} has as many files open as it may have");
+            return self.answers.put_created(id, token, Err(FileError { text }));
+        };
         self.creating.insert(id, uid);
-        let is_running = self.run(id, cancel.clone(), Arc::default(), move |answers| {
+        let is_running = self.run(id, cancel.clone(), files, move |answers| {
             let file = new.create(cancel);
             answers.put_created(id, token, file.as_ref().map(drop).map_err(Clone::clone));
             file.ok()
@@ -394,18 +436,14 @@ fn closed() -> FileError {
 impl NewFile {
     /// Creates it, on a thread that is for this file alone if the rights are not those of this process.
     fn create(&self, cancel: Cancel) -> Result<OutputFile, FileError> {
-        match &self.rights {
-            Rights::Daemon => {}
-            #[cfg(feature = "host")]
-            Rights::Of(identity) => identity.assume().map_err(|error| {
-                let uid = identity.uid;
-                let text = format!(
-                    "the service cannot take the rights of user {uid} ({error}): pass it an open file instead of \
-                     output_path, as perfetto -o does"
-                );
-                FileError { text }
-            })?,
-        }
+        self.rights.take().map_err(|error| {
+            let text = format!(
+                "the service cannot take the rights of user {} ({error}): pass it an open file instead of output_path, \
+                 as perfetto -o does",
+                self.uid
+            );
+            FileError { text }
+        })?;
         OutputFile::create(Path::new(&self.path), cancel).map_err(failed)
     }
 }

@@ -72,11 +72,11 @@ fn files_of_one_user_are_limited() {
     let mut adopt = |uid| {
         let null = File::options().write(true).open("/dev/null").unwrap();
         let origin = Origin { client: abi::ids::ClientId::new(1), uid };
-        files.adopt_from_peer(PeerFd::received(null.into(), &closer, origin))
+        files.adopt_from_peer(PeerFd::received(null.into(), &closer, origin), Rights::Daemon)
     };
-    let of_one: Vec<_> = (0..FILES_PER_USER_MAX).filter_map(|_| adopt(7)).collect();
+    let of_one: Vec<_> = (0..FILES_PER_USER_MAX).filter_map(|_| adopt(7).ok()).collect();
     assert_eq!(of_one.len(), FILES_PER_USER_MAX);
-    assert_eq!(adopt(7), None);
+    assert_eq!(adopt(7), Err("too many files of its user are open"));
     let other = adopt(8).unwrap();
     // A file that is closed makes a place for another one, once its thread has ended.
     for id in of_one.into_iter().chain([other]) {
@@ -86,7 +86,35 @@ fn files_of_one_user_are_limited() {
     assert_eq!(files.ended.recv(), None);
     let null = File::options().write(true).open("/dev/null").unwrap();
     let origin = Origin { client: abi::ids::ClientId::new(1), uid: 7 };
-    assert!(files.adopt_from_peer(PeerFd::received(null.into(), &closer, origin)).is_some());
+    assert!(
+        files
+            .adopt_from_peer(PeerFd::received(null.into(), &closer, origin), Rights::Daemon)
+            .is_ok()
+    );
+}
+
+/// The kernel tells the receiver of some sockets who sends.
+#[test]
+#[cfg(feature = "host")]
+fn sockets_that_tell_their_sender_are_refused() {
+    use std::os::fd::AsFd;
+    use std::os::unix::net::{UnixDatagram, UnixStream};
+    let own = rustix::process::geteuid().as_raw();
+    let other = own + 7;
+    let refused = |fd: &dyn AsFd| kind::check(fd.as_fd(), other).err();
+    let datagram = UnixDatagram::unbound().unwrap();
+    assert!(refused(&datagram).unwrap().contains("no stream"));
+    let (stream, _end) = UnixStream::pair().unwrap();
+    assert!(refused(&stream).unwrap().contains("of another user"));
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let tcp = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (_, pipe) = rustix::pipe::pipe().unwrap();
+    let null = File::options().write(true).open("/dev/null").unwrap();
+    assert_eq!([refused(&tcp), refused(&pipe), refused(&null)], [None; 3]);
+    // Nobody is deceived.
+    for uid in [own, 0] {
+        assert_eq!(kind::check(datagram.as_fd(), uid), Ok(()));
+    }
 }
 
 /// Where there are few descriptors, they are not all for the files of one user.
@@ -103,10 +131,10 @@ fn files_of_a_user_are_a_share_of_the_descriptors() {
     let adopt = |files: &mut Files| {
         let null = File::options().write(true).open("/dev/null").unwrap();
         let origin = Origin { client: abi::ids::ClientId::new(1), uid: 7 };
-        files.adopt_from_peer(PeerFd::received(null.into(), &closer, origin))
+        files.adopt_from_peer(PeerFd::received(null.into(), &closer, origin), Rights::Daemon)
     };
     files.share(64, 500);
-    assert_eq!((0..20).filter_map(|_| adopt(&mut files)).count(), 8);
+    assert_eq!((0..20).filter_map(|_| adopt(&mut files).ok()).count(), 8);
 }
 
 /// A thread that writes to a pipe without a reader ends when its file is dropped.
