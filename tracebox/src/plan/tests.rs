@@ -25,33 +25,33 @@ fn bad_combinations() {
         ("-o x", "say what to record"),
         ("--long", "--long goes with --query"),
         ("--query --query-raw", "--query and --query-raw"),
-        ("--query --attach=k", "--query does not go with"),
-        ("--query --detach=k", "--query does not go with"),
-        ("--query -d", "--query does not go with"),
-        ("--query -D", "--query does not go with"),
-        ("--query --clone 1", "--query does not go with"),
+        ("--query --attach=k", "--query does not go with --attach"),
+        ("--query --detach=k", "--query does not go with --detach"),
+        ("--query -d", "--query does not go with --background"),
+        ("--query-raw -D", "--query-raw does not go with --background-wait"),
+        ("--query --clone 1", "--query does not go with --clone"),
         ("--query -c f", "takes no config"),
         ("--query -t 1s", "takes no config"),
         ("--query sched", "takes no config"),
         ("--query -o x", "takes no -o"),
         ("--query-raw -o x", "takes no -o"),
-        ("--attach=a --detach=b", "--attach and --detach"),
+        ("--attach=a --detach=b", "--attach does not go with --detach"),
         ("--attach=a --is_detached=a", "--attach and --is_detached"),
         ("--attach=a -c f", "takes no config"),
         ("--attach=a -o x", "takes no -o"),
-        ("--attach=a --clone 1", "does not go with --clone"),
+        ("--attach=a --clone 1", "--attach does not go with --clone"),
         ("--is_detached=a -t 1s", "takes no config"),
         ("--stop", "--stop goes with --attach"),
         ("--stop --detach=k -c f -o x", "--stop goes with --attach"),
         ("--txt --txt-lossy -c f -o x", "--txt and --txt-lossy"),
         ("--txt -t 1s -o x", "name one with -c"),
-        ("--detach=k -d -c f -o x", "--detach and --background"),
-        ("--detach=k -D -c f -o x", "--detach and --background"),
+        ("--detach=k -d -c f -o x", "--background does not go with --detach"),
+        ("--detach=k -D -c f -o x", "--background-wait does not go with --detach"),
         ("--clone 1 --clone-by-name n -o x", "--clone and --clone-by-name"),
         ("--clone-for-bugreport -o x", "--clone-for-bugreport goes with"),
         ("--clone 1", "where to write the copy"),
         ("--clone 1 -c f -o x", "takes no config"),
-        ("--clone 1 -d -o x", "does not go with --detach"),
+        ("--clone 1 -d -o x", "--clone does not go with --background"),
         ("-c :mem -o x", ":mem is not in this version"),
         ("-c :test -t 1s -o x", "-c :test is a whole config"),
         ("-c :test -c f -o x", "-c :test is a whole config"),
@@ -66,28 +66,28 @@ fn bad_combinations() {
         ("--save-for-bugreport -o x", "takes no -o"),
         ("--save-for-bugreport -c f", "takes no config"),
         ("--save-all-for-bugreport -t 1s", "takes no config"),
-        ("--save-for-bugreport -d", "does not go with --detach"),
-        ("--save-for-bugreport --detach=k", "does not go with --detach"),
-        ("--save-for-bugreport --notify-fd 3", "does not go with --detach"),
-        ("--save-for-bugreport --attach=k", "--attach does not go with"),
-        ("--save-for-bugreport --clone 1 -o x", "--clone does not go with"),
-        ("--save-for-bugreport --query", "--query does not go with"),
+        ("--save-for-bugreport -d", "a bug report does not go with --background"),
+        ("--save-for-bugreport --detach=k", "a bug report does not go with --detach"),
+        ("--save-for-bugreport --notify-fd 3", "a bug report does not go with --notify-fd"),
+        ("--save-for-bugreport --attach=k", "--attach does not go with --save-for-bugreport"),
+        ("--save-all-for-bugreport --clone 1 -o x", "--clone does not go with --save-all"),
+        ("--save-for-bugreport --query", "--query does not go with --save-for-bugreport"),
         ("--json", "--json goes with --query"),
         ("--query-raw --json", "--json goes with --query"),
         ("--query --json --long", "--long is for the table"),
-        ("--query --notify-fd 3", "--query does not go with"),
-        ("--attach=k --notify-fd 3", "--attach does not go with"),
-        ("--clone 1 --notify-fd 3 -o x", "--clone does not go with"),
+        ("--query --notify-fd 3", "--query does not go with --notify-fd"),
+        ("--attach=k --notify-fd 3", "--attach does not go with --notify-fd"),
+        ("--clone 1 --notify-fd 3 -o x", "--clone does not go with --notify-fd"),
         ("--detach=k --notify-fd 3 -c f -o x", "--detach does not wait"),
         ("--detach=k --strict -c f -o x", "--detach does not see the end"),
         ("-d --strict -c f -o x", "its exit code would be lost"),
-        ("--attach=a -d", "--attach does not go with"),
+        ("--attach=a -d", "--attach does not go with --background"),
         ("--is_detached=a --stop", "--stop goes with --attach"),
-        ("--is_detached=a --clone 1", "does not go with --clone"),
-        ("--is_detached=a --detach=a", "--attach and --detach"),
-        ("--query --is_detached=a", "--query does not go with"),
+        ("--is_detached=a --clone-by-name n", "--is_detached does not go with --clone-by-name"),
+        ("--is_detached=a --detach=a", "--is_detached does not go with --detach"),
+        ("--query --is_detached=a", "--query does not go with --is_detached"),
         ("--query-raw --long", "--long goes with --query"),
-        ("--clone 1 --detach=k -o x", "does not go with --detach"),
+        ("--clone-by-name n --detach=k -o x", "--clone-by-name does not go with --detach"),
         ("--clone-for-bugreport --clone-by-name n", "where to write the copy"),
         ("--clone x -o x", "invalid value 'x'"),
         ("--add-attribute", "a value is required"),
@@ -126,10 +126,8 @@ fn good_ones() {
     else {
         panic!("no clone");
     };
-    assert_eq!(
-        (clone.name.as_deref(), clone.strict, clone.for_bugreport),
-        (Some("n"), true, false)
-    );
+    assert_eq!(clone.of, CloneOf::Name("n".into()));
+    assert!(clone.strict && !clone.for_bugreport);
     for (line, all) in [("--save-for-bugreport", false), ("--save-all-for-bugreport", true)] {
         let save = SaveRequest { all, no_clobber: false, strict: false };
         assert_eq!(plan_of(line, Program::Perfetto), Ok(Plan::Save(save)));
@@ -203,12 +201,12 @@ fn attributes() {
 #[test]
 fn as_getopt_long_reads_them() {
     let clone = |line| match plan_of(line, Program::Perfetto) {
-        Ok(Plan::Clone(clone)) => clone.id,
+        Ok(Plan::Clone(clone)) => clone.of,
         other => panic!("{line}: {other:?}"),
     };
-    assert_eq!(clone("--clone -1 -o x"), Some(u64::MAX));
-    assert_eq!(clone("--clone=-1 -o x"), Some(u64::MAX));
-    assert_eq!(clone("--clone 7 -o x"), Some(7));
+    assert_eq!(clone("--clone -1 -o x"), CloneOf::Id(u64::MAX));
+    assert_eq!(clone("--clone=-1 -o x"), CloneOf::Id(u64::MAX));
+    assert_eq!(clone("--clone 7 -o x"), CloneOf::Id(7));
     let light = |line| match recorded(line, Program::Perfetto) {
         RecordRequest {
             config: ConfigRequest { source: ConfigSource::Light(light), .. },

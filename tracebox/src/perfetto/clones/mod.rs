@@ -8,7 +8,7 @@ use crate::console;
 use crate::failure::{EXIT_INTERRUPTED, EXIT_LOST, Ending, Failure};
 use crate::interrupt::InterruptQueue;
 use crate::output::Output;
-use crate::plan::{CloneRequest, SaveRequest};
+use crate::plan::{CloneOf, CloneRequest, SaveRequest};
 use crate::recorder::consumer_error::request_failure;
 use crate::recorder::host::connect;
 use crate::recorder::readback::{ReadOptions, clone_session};
@@ -24,20 +24,18 @@ const BUGREPORT_NAME: &str = "systrace.pftrace";
 pub(super) fn one(plan: CloneRequest) -> Ending {
     let interrupts = InterruptQueue::catch_signals()?;
     let output = Output::replace(&plan.out, plan.no_clobber, true)?;
-    let request = CloneSessionRequest {
-        selector: match plan.name {
-            Some(name) => Some(CloneSessionRequestSelector::UniqueSessionName(name)),
-            None => plan.id.map(CloneSessionRequestSelector::SessionId),
-        },
-        ..purpose(plan.for_bugreport)
-    };
-    let wanted = match &request.selector {
-        Some(CloneSessionRequestSelector::UniqueSessionName(name)) => format!("session {name:?}"),
-        Some(CloneSessionRequestSelector::SessionId(BEST_FOR_BUGREPORT)) => {
+    let wanted = match &plan.of {
+        CloneOf::Name(name) => format!("session {name:?}"),
+        CloneOf::Id(BEST_FOR_BUGREPORT) => {
             "the session with the highest bugreport_score".to_owned()
         }
-        _ => format!("session {}", plan.id.unwrap_or_default()),
+        CloneOf::Id(id) => format!("session {id}"),
     };
+    let selector = Some(match plan.of {
+        CloneOf::Name(name) => CloneSessionRequestSelector::UniqueSessionName(name),
+        CloneOf::Id(id) => CloneSessionRequestSelector::SessionId(id),
+    });
+    let request = CloneSessionRequest { selector, ..purpose(plan.for_bugreport) };
     write(request, output, &interrupts, plan.strict).map_err(|failure| {
         // The message of the service does not name the session.
         let absent = failure.text.contains("not found") || failure.text.contains("eligible");
