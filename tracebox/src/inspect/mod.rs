@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Read, Write};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{CommandFactory, Parser};
 use tracing_file::json::Json;
 use tracing_file::lint::{Report, lint_within};
@@ -21,7 +22,7 @@ use crate::console;
 use crate::console::count;
 use crate::failure::{Context, Ending, Failure};
 
-/// Exit code: there are findings.
+/// Exit code: there are findings that count, or no packet at all.
 const EXIT_FINDINGS: u8 = 1;
 
 /// Exit code: the file cannot be read, or not to its end.
@@ -41,7 +42,8 @@ const ROWS: usize = 20;
 #[command(name = "lint", disable_help_subcommand = true)]
 #[command(
     after_help = "Each finding is a line: packet and byte, severity, name, and what to do about it.\n\
-    Exit code: 0 without findings, 1 with findings, 2 if the file cannot be read to its end."
+    Exit code: 1 with findings of the severity of --fail-on or worse, or if the trace is empty; 2 if the file\n\
+    cannot be read to its end; else 0."
 )]
 struct LintArgs {
     /// The trace; - for stdin
@@ -53,6 +55,9 @@ struct LintArgs {
     /// Print all findings, not only the first ten of each name
     #[arg(long)]
     all: bool,
+    /// The least severity that makes the exit code 1
+    #[arg(long, value_name = "SEVERITY", default_value = "warning", value_parser = severity())]
+    fail_on: Severity,
 }
 
 /// Counts packets by kind and sequence, losses, and slices by name
@@ -89,16 +94,25 @@ pub fn lint_main(name: &str, words: &[OsString]) -> Ending {
     let (shown, input) = open(&args.file)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     let (report, written) = lint_to(&mut out, input, &args);
-    let code = match (&report.error, report.findings()) {
-        (None, 0) => 0,
-        (None, _) => EXIT_FINDINGS,
-        (Some(error), _) => {
-            end(written)?;
-            return Err(unreadable(format_args!("{shown}: {error}")));
-        }
-    };
     end(written)?;
-    Ok(code)
+    match &report.error {
+        Some(error) => Err(unreadable(format_args!("{shown}: {error}"))),
+        None if is_good(&report, args.fail_on) => Ok(0),
+        None => Ok(EXIT_FINDINGS),
+    }
+}
+
+/// Reads a severity by its name.
+fn severity() -> impl clap::builder::TypedValueParser<Value = Severity> {
+    let names = PossibleValuesParser::new(Severity::ALL.map(Severity::name));
+    names.try_map(|name| {
+        Severity::ALL.into_iter().find(|it| it.name() == name).ok_or("not a severity")
+    })
+}
+
+/// Whether the trace has packets, and its findings are less severe than `fail_on`.
+fn is_good(report: &Report, fail_on: Severity) -> bool {
+    report.packets > 0 && report.worst() < Some(fail_on)
 }
 
 /// `tracebox stats`.
@@ -214,19 +228,19 @@ fn line(finding: &Finding, path: Option<String>) -> String {
 fn report_json(report: &Report, listed: &[(Finding, Option<String>)]) -> String {
     let mut json = Json::default();
     json.object(|json| {
-        json.number("packets", Some(report.packets));
-        json.number("events", Some(report.events));
-        json.number("findings", Some(report.findings()));
+        json.scalar("packets", Some(report.packets));
+        json.scalar("events", Some(report.events));
+        json.scalar("findings", Some(report.findings()));
         json.text("worst", report.worst().map(Severity::name));
         json.list("list", listed, |json, (finding, path)| {
-            json.number("packet", Some(finding.place.packet));
-            json.number("byte", Some(finding.place.offset));
-            json.number("unpacked_byte", finding.place.unpacked_offset);
+            json.scalar("packet", Some(finding.place.packet));
+            json.scalar("byte", Some(finding.place.offset));
+            json.scalar("unpacked_byte", finding.place.unpacked_offset);
             json.text("severity", Some(finding.problem.severity().name()));
             json.text("name", Some(finding.problem.name()));
             let subject = finding.problem.subject();
             json.text("subject", Some(subject).filter(|subject| !subject.is_empty()));
-            json.number("value", Some(finding.value).filter(|_| !subject.is_empty()));
+            json.scalar("value", Some(finding.value).filter(|_| !subject.is_empty()));
             json.text("track", path.as_deref());
             json.text("advice", Some(finding.problem.advice()));
         });

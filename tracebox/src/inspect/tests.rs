@@ -11,7 +11,7 @@ fn text(trace: &[u8], json: bool) -> (Report, String) {
 
 fn run(trace: &[u8], json: bool, all: bool) -> (Report, String) {
     let mut out = Vec::new();
-    let args = LintArgs { file: OsString::new(), json, all };
+    let args = LintArgs { file: OsString::new(), json, all, fail_on: Severity::Note };
     let (report, written) = lint_to(&mut out, trace, &args);
     written.unwrap();
     (report, String::from_utf8(out).unwrap())
@@ -62,6 +62,24 @@ fn many_findings_of_one_name_are_counted() {
 fn an_empty_file_is_no_good_trace() {
     let lines = text(b"", false).1;
     assert!(lines.starts_with("0 packets, 0 events: the trace is empty;"), "{lines}");
+    assert!(!is_good(&text(b"", false).0, Severity::Fatal));
+    assert!(is_good(&text(b"\x0a\x00", false).0, Severity::Note));
+}
+
+#[test]
+fn the_command_says_which_findings_fail() {
+    let fail_on = |words: &[&str]| {
+        let words = ["lint", "file"].iter().chain(words).map(OsString::from);
+        LintArgs::try_parse_from(words).map(|args| args.fail_on)
+    };
+    assert_eq!(fail_on(&[]).unwrap(), Severity::Warning);
+    assert_eq!(fail_on(&["--fail-on", "fatal"]).unwrap(), Severity::Fatal);
+    let error = fail_on(&["--fail-on", "hint"]).unwrap_err().to_string();
+    assert!(error.contains("note, warning, error, fatal"), "{error}");
+    // The finding of this trace is an error.
+    let report = text(TRACE, false).0;
+    let fails = Severity::ALL.map(|fail_on| !is_good(&report, fail_on));
+    assert_eq!(fails, [true, true, true, false]);
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn readers() -> Vec<Page> {
             name: "tracebox-lint",
             section: 1,
             command: inspect::lint_command(),
-            synopsis: &["tracebox lint [--json] [--all] FILE"],
+            synopsis: &["tracebox lint [--json] [--all] [--fail-on SEVERITY] FILE"],
             description: LINT,
             sections: &[("EXIT STATUS", LINT_EXIT), SEE_ALSO],
         },
@@ -493,8 +493,8 @@ const LINT: &[Block] = &[Text(
 )];
 
 const LINT_EXIT: &[Block] = &[List(&[
-    ("0", "There are no findings."),
-    ("1", "There are findings, or the command line is wrong."),
+    ("0", "There are no findings of the severity of *--fail-on* or worse."),
+    ("1", "There are, or the trace has no packet, or the command line is wrong."),
     ("2", "The file cannot be read, or not to its end. One line says why."),
 ])];
 

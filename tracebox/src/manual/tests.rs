@@ -25,6 +25,15 @@ fn pages_name_every_exit_code() {
 }
 
 #[test]
+fn the_page_of_the_probes_names_all_data_sources() {
+    let pages = pages::all(tracebox());
+    let page = pages.into_iter().find(|page| page.name == "traced_probes").unwrap().render();
+    for name in tracing_probes::NAMES {
+        assert!(page.contains(name), "{name}\n{page}");
+    }
+}
+
+#[test]
 fn every_program_has_a_page_and_completions() {
     let pages: Vec<_> = pages::all(tracebox()).iter().map(|page| page.name).collect();
     for mut command in programs() {

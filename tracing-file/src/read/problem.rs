@@ -16,6 +16,9 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// All of them, the least first.
+    pub const ALL: [Self; 4] = [Self::Note, Self::Warning, Self::Error, Self::Fatal];
+
     /// Its name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
