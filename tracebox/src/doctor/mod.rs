@@ -108,9 +108,9 @@ fn lines(findings: &[Finding]) -> String {
 fn json(facts: &Facts, findings: &[Finding]) -> String {
     let mut json = Json::default();
     json.object(|json| {
-        json.number("format", Some(1));
+        json.scalar("format", Some(1));
         json.text("program_version", Some(VERSION));
-        json.number("works", Some(code(findings) == 0));
+        json.scalar("works", Some(code(findings) == 0));
         json.list("checks", findings, |json, finding| {
             json.text("name", Some(finding.check));
             json.text("status", Some(finding.status.word()));
@@ -122,8 +122,8 @@ fn json(facts: &Facts, findings: &[Finding]) -> String {
         let categories = state.map_or(&[][..], |state| &state.categories[..]);
         json.list("categories", categories, |json, (name, here, known)| {
             json.text("name", Some(name));
-            json.number("events_here", Some(here));
-            json.number("events_known", Some(known));
+            json.scalar("events_here", Some(*here));
+            json.scalar("events_known", Some(*known));
         });
     });
     json.finish()

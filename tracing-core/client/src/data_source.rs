@@ -208,8 +208,8 @@ impl Instance {
         Arc::clone(self.0.adopted.get().map_or(&self.0.config, |(_, config)| config))
     }
 
-    /// The data source records nothing for this instance, because a limit of it is reached. To be called in
-    /// [`start`](DataSource::start) at the latest: the service is told with the start, and the ledger of the session
+    /// The data source records nothing for this instance: it cannot, or a limit of it is reached. To be called in
+    /// [`start`](DataSource::start) at the latest: the service learns it with the start, and the ledger of the session
     /// has it. The service stops the instance as any other.
     pub fn refuse(&self) {
         self.0.refused.store(true, Ordering::Relaxed);

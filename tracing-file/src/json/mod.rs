@@ -6,12 +6,12 @@
 //! let mut json = Json::default();
 //! json.object(|json| {
 //!     json.text("file", Some("a.pftrace"));
-//!     json.number("losses", None::<u64>);
+//!     json.scalar("losses", None::<u64>);
 //!     json.list("kinds", &[("event", 7)], |json, (name, packets)| {
 //!         json.text("name", Some(name));
-//!         json.number("packets", Some(packets));
+//!         json.scalar("packets", Some(*packets));
 //!     });
-//!     json.fields("service", |json| json.text("state", Some("idle")));
+//!     json.named_object("service", |json| json.text("state", Some("idle")));
 //!     json.raw("more", "[1, 2]");
 //! });
 //! let text = json.finish();
@@ -19,6 +19,22 @@
 //! ```
 
 use crate::escape;
+
+/// A value that Rust prints as JSON does.
+pub trait Scalar: ToString + sealed::Sealed {}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! scalars {
+    ($($of:ty)*) => {$(
+        impl sealed::Sealed for $of {}
+        impl Scalar for $of {}
+    )*};
+}
+
+scalars!(bool i32 i64 u32 u64 usize);
 
 /// The JSON text so far.
 #[derive(Debug, Default)]
@@ -80,8 +96,8 @@ impl Json {
         self.out.push_str(value);
     }
 
-    /// A number or a truth value, if there is one: Rust prints both as JSON does.
-    pub fn number(&mut self, name: &str, value: Option<impl ToString>) {
+    /// A number or a truth value, if there is one.
+    pub fn scalar(&mut self, name: &str, value: Option<impl Scalar>) {
         if let Some(value) = value {
             self.raw(name, &value.to_string());
         }
@@ -96,7 +112,7 @@ impl Json {
     }
 
     /// An object of what `fill` adds, as a value.
-    pub fn fields(&mut self, name: &str, fill: impl FnOnce(&mut Self)) {
+    pub fn named_object(&mut self, name: &str, fill: impl FnOnce(&mut Self)) {
         self.name(name);
         self.object(fill);
     }

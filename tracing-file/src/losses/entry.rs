@@ -22,7 +22,7 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
     };
     match entry.reason.unwrap_or_default() {
         Reason::REASON_LEFT_UNFINISHED => {
-            format!("{} that {who} had not handed over when it was gone", amount(entry, "packet"))
+            format!("{} that {who} had not handed over when it was gone", amount(entry, PACKETS))
         }
         Reason::REASON_CUT_PROTOCOL => cut("broke the protocol"),
         Reason::REASON_CUT_NOT_READING => cut("did not read what the service sent"),
@@ -42,16 +42,15 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
             format!("{who}: not recorded, because the service has as many programs as it can have")
         }
         Reason::REASON_CHUNKS_REFUSED => {
-            format!("{} of {who} for a buffer that is not its own", amount(entry, "chunk"))
+            let chunks = amount(entry, ("chunk", "chunks"));
+            format!("{chunks} of {who} for a buffer that is not its own")
         }
         Reason::REASON_PATCHES_REFUSED => {
-            format!(
-                "{} of {who}, which broke the protocol, and the packets that lack them",
-                amount(entry, "patch")
-            )
+            let patches = amount(entry, ("patch", "patches"));
+            format!("{patches} of {who}, which broke the protocol, and the packets that lack them")
         }
         Reason::REASON_PACKETS_INVALID => {
-            format!("{} of {who} that are not valid", amount(entry, "packet"))
+            format!("{} of {who} that are not valid", amount(entry, PACKETS))
         }
         Reason::REASON_LOCKED_OUT => {
             absent("a session lets programs of the service's user record only (lockdown_mode)")
@@ -81,32 +80,39 @@ fn who(entry: &LossLedgerEntry) -> String {
     }
 }
 
-/// How much of something was lost.
-fn amount(entry: &LossLedgerEntry, noun: &str) -> String {
-    let count = |count: u64| match (count, noun) {
-        (1, _) => format!("1 {noun}"),
-        (count, "patch") => format!("{count} patches"),
-        (count, _) => format!("{count} {noun}s"),
+const PACKETS: (&str, &str) = ("packet", "packets");
+
+/// How much was lost of what has this name: for one, and for several.
+fn amount(entry: &LossLedgerEntry, (one, several): (&str, &str)) -> String {
+    let count = |count: u64| match count {
+        1 => format!("1 {one}"),
+        _ => format!("{count} {several}"),
     };
     match (entry.count.unwrap_or(0), entry.at_least == Some(true)) {
-        (0, _) => format!("perhaps {noun}s"),
+        (0, _) => format!("perhaps {several}"),
         (known, true) => format!("at least {}", count(known)),
         (known, false) => count(known),
     }
 }
 
-/// The fields of one entry, with the names of the schema.
+/// The fields of one entry, with the names of the schema. A reason or a unit of a newer service is a number.
 pub fn entry_json(json: &mut Json, entry: &LossLedgerEntry) {
-    json.text("reason", entry.reason.and_then(Reason::name));
+    let name_or_number = |json: &mut Json, field, name: Option<&str>, number| match name {
+        Some(name) => json.text(field, Some(name)),
+        None => json.scalar(field, number),
+    };
+    let reason = entry.reason;
+    name_or_number(json, "reason", reason.and_then(Reason::name), reason.map(|it| it.0));
     json.text("producer_name", entry.producer_name.as_deref());
-    json.number("producer_id", entry.producer_id);
-    json.number("uid", entry.uid);
-    json.number("pid", entry.pid);
-    json.number("machine_id", entry.machine_id);
+    json.scalar("producer_id", entry.producer_id);
+    json.scalar("uid", entry.uid);
+    json.scalar("pid", entry.pid);
+    json.scalar("machine_id", entry.machine_id);
     json.text("data_source_name", entry.data_source_name.as_deref());
-    json.number("first_timestamp", entry.first_timestamp);
-    json.number("last_timestamp", entry.last_timestamp);
-    json.number("count", entry.count);
-    json.text("unit", entry.unit.and_then(LossLedgerUnit::name));
-    json.number("at_least", entry.at_least);
+    json.scalar("first_timestamp", entry.first_timestamp);
+    json.scalar("last_timestamp", entry.last_timestamp);
+    json.scalar("count", entry.count);
+    let unit = entry.unit;
+    name_or_number(json, "unit", unit.and_then(LossLedgerUnit::name), unit.map(|it| it.0));
+    json.scalar("at_least", entry.at_least);
 }

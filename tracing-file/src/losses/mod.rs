@@ -57,7 +57,8 @@ pub use self::entry::{entry_json, entry_line};
 pub use self::kernel::KernelLosses;
 use crate::json::Json;
 
-/// Entries of a ledger that are kept. A service has at most 128 of one session.
+/// Entries of a ledger that are kept. Our service has at most 130 of one session: 128 of producers, one for what has no
+/// entry of its own, and one for a full file.
 const ENTRIES_MAX: usize = 1024;
 
 /// The reason of a loss when the last flush failed.
@@ -195,16 +196,16 @@ impl Losses {
 
     /// Its fields in an object of their own, with the names of the schema.
     pub fn json(&self, json: &mut Json) {
-        json.number("chunks_overwritten", Some(self.chunks_overwritten));
-        json.number("chunks_discarded", Some(self.chunks_discarded));
-        json.number("trace_writer_packet_loss", Some(self.writer_gaps));
-        json.number("patches_failed", Some(self.patches_failed));
-        json.number("abi_violations", Some(self.abi_violations));
-        json.number("invalid_packets", Some(self.invalid_packets));
-        json.number("filter_errors", Some(self.filter_errors));
-        json.number("final_flush_failed", Some(self.flush_failed));
+        json.scalar("chunks_overwritten", Some(self.chunks_overwritten));
+        json.scalar("chunks_discarded", Some(self.chunks_discarded));
+        json.scalar("trace_writer_packet_loss", Some(self.writer_gaps));
+        json.scalar("patches_failed", Some(self.patches_failed));
+        json.scalar("abi_violations", Some(self.abi_violations));
+        json.scalar("invalid_packets", Some(self.invalid_packets));
+        json.scalar("filter_errors", Some(self.filter_errors));
+        json.scalar("final_flush_failed", Some(self.flush_failed));
         json.list("loss_ledger", &self.ledger, entry_json);
-        json.number("entries_left_out", Some(self.entries_left_out));
+        json.scalar("entries_left_out", Some(self.entries_left_out));
     }
 }
 

@@ -1,4 +1,4 @@
-use protos::{LossLedger, LossLedgerReason as Reason};
+use protos::{LossLedger, LossLedgerReason as Reason, LossLedgerUnit as Unit};
 
 use super::*;
 
@@ -69,18 +69,35 @@ fn a_ledger_has_a_bound_and_may_be_broken() {
 
 #[test]
 fn json_has_the_names_of_the_schema() {
-    let entry = LossLedgerEntry {
+    let known = LossLedgerEntry {
         reason: Some(Reason::REASON_OTHERS),
         count: Some(7),
+        unit: Some(Unit::UNIT_LOSSES),
         ..Default::default()
     };
+    let newer =
+        LossLedgerEntry { reason: Some(Reason(99)), unit: Some(Unit(98)), ..Default::default() };
     let mut json = Json::default();
-    json.object(|json| Losses::of(&with_ledger(vec![entry])).json(json));
+    json.object(|json| Losses::of(&with_ledger(vec![known, newer])).json(json));
     let text = json.finish();
-    for shown in
-        ["\"trace_writer_packet_loss\": 0", "\"reason\": \"REASON_OTHERS\"", "\"count\": 7"]
-    {
+    for shown in [
+        "\"trace_writer_packet_loss\": 0",
+        "\"reason\": \"REASON_OTHERS\"",
+        "\"count\": 7",
+        "\"unit\": \"UNIT_LOSSES\"",
+        "\"reason\": 99",
+        "\"unit\": 98",
+    ] {
         assert!(text.contains(shown), "{shown}: {text}");
+    }
+}
+
+#[test]
+fn each_reason_has_words() {
+    for (name, number) in <Reason as protozero::Enumeration>::VALUES {
+        let entry = LossLedgerEntry { reason: Some(Reason(*number)), ..Default::default() };
+        let is_unknown = entry_line(&entry).contains("for reason");
+        assert_eq!(is_unknown, *number == 0, "{name} has no words in entry.rs");
     }
 }
 
@@ -132,6 +149,8 @@ fn losses_of_the_ledger() {
         patches.starts_with("2 patches of game (pid 7), which broke the protocol"),
         "{patches}"
     );
+    let patches = line(Reason::REASON_PATCHES_REFUSED, 0, true, None);
+    assert!(patches.starts_with("perhaps patches of game"), "{patches}");
     assert_eq!(
         line(Reason::REASON_LOCKED_OUT, 1, false, None),
         "data sources of game (pid 7): not recorded, because a session lets programs of the service's user record \

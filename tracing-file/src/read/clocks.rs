@@ -12,7 +12,7 @@ use super::sequence::SequenceId;
 const BOOTTIME: u32 = 6;
 
 /// Ids of clocks that belong to one sequence.
-const OWN: std::ops::Range<u32> = 64..128;
+const SEQUENCE_CLOCKS: std::ops::Range<u32> = 64..128;
 
 /// Snapshots of a clock that are kept, the latest ones.
 const POINTS_MAX: usize = 64;
@@ -20,11 +20,11 @@ const POINTS_MAX: usize = 64;
 /// Clocks of one snapshot.
 const CLOCKS_MAX: usize = 64;
 
-/// Bytes that a clock takes at most.
+/// Bytes that a clock takes at most, with its place in the map.
 const CLOCK_COST: usize = 128 + POINTS_MAX * 16;
 
-pub(super) fn is_own(id: u32) -> bool {
-    OWN.contains(&id)
+pub(super) fn is_of_sequence(id: u32) -> bool {
+    SEQUENCE_CLOCKS.contains(&id)
 }
 
 /// All clocks. Those of a machine have its id in their key, and those of a sequence the id of that, too.
@@ -46,11 +46,27 @@ struct Clock {
 
 /// One clock of a snapshot.
 #[derive(Clone, Copy, Default)]
-struct Shown {
+struct SnapshotClock {
     id: u32,
     value: u64,
     is_incremental: bool,
     unit_ns: u64,
+}
+
+/// The clocks of a `ClockSnapshot`, and its primary one; 0 if it names none.
+fn read(body: &[u8]) -> (Vec<SnapshotClock>, u32) {
+    let (mut clocks, mut primary) = (Vec::new(), 0);
+    let mut reader = Reader::new(body);
+    while let Ok(Some(field)) = reader.next_field() {
+        match (field.number, field.value.bytes(), field.value.uint32()) {
+            (1, Ok(clock), _) if clocks.len() < CLOCKS_MAX => {
+                clocks.push(SnapshotClock::read(clock));
+            }
+            (2, _, Ok(clock)) => primary = clock,
+            _ => {}
+        }
+    }
+    (clocks, primary)
 }
 
 impl Clocks {
@@ -61,32 +77,13 @@ impl Clocks {
         body: &[u8],
         budget: &mut Budget,
     ) -> Result<(), (Problem, u32)> {
-        let (mut shown, mut primary) = (Vec::new(), 0);
-        let mut reader = Reader::new(body);
-        while let Ok(Some(field)) = reader.next_field() {
-            match (field.number, field.value.bytes(), field.value.uint32()) {
-                (1, Ok(clock), _) if shown.len() < CLOCKS_MAX => shown.push(Shown::read(clock)),
-                (2, _, Ok(clock)) => primary = clock,
-                _ => {}
-            }
-        }
-        for (at, clock) in shown.iter().enumerate() {
-            if is_own(clock.id) && sequence.id == 0 {
-                return Err((Problem::FatalSequence, clock.id));
-            }
-            let is_twice = shown.iter().skip(at + 1).any(|other| other.id == clock.id);
-            let changed = self.known.get(&key(sequence, clock.id)).is_some_and(|known| {
-                (known.unit_ns, known.is_incremental) != (clock.unit_ns, clock.is_incremental)
-            });
-            if is_twice || changed {
-                return Err((Problem::InvalidSnapshot, clock.id));
-            }
-        }
+        let (clocks, primary) = read(body);
+        self.check(sequence, &clocks)?;
         if primary != 0 && self.trace_clock.is_none() {
             self.trace_clock = Some(primary);
         }
-        let anchor = self.anchor(sequence, &shown);
-        for clock in &shown {
+        let anchor = self.anchor(sequence, &clocks);
+        for clock in &clocks {
             let clock_ns = clock.value.saturating_mul(clock.unit_ns);
             let key = key(sequence, clock.id);
             if !self.known.contains_key(&key) && !budget.take(CLOCK_COST) {
@@ -109,13 +106,30 @@ impl Clocks {
         Ok(())
     }
 
+    /// Whether a snapshot of these clocks is valid.
+    fn check(&self, sequence: SequenceId, clocks: &[SnapshotClock]) -> Result<(), (Problem, u32)> {
+        for (at, clock) in clocks.iter().enumerate() {
+            if is_of_sequence(clock.id) && sequence.id == 0 {
+                return Err((Problem::FatalSequence, clock.id));
+            }
+            let is_twice = clocks.iter().skip(at + 1).any(|other| other.id == clock.id);
+            let changed = self.known.get(&key(sequence, clock.id)).is_some_and(|known| {
+                (known.unit_ns, known.is_incremental) != (clock.unit_ns, clock.is_incremental)
+            });
+            if is_twice || changed {
+                return Err((Problem::InvalidSnapshot, clock.id));
+            }
+        }
+        Ok(())
+    }
+
     /// The time of the trace at a snapshot: that of its clock if it is there, else of a clock that is related.
-    fn anchor(&self, sequence: SequenceId, shown: &[Shown]) -> Option<u64> {
+    fn anchor(&self, sequence: SequenceId, clocks: &[SnapshotClock]) -> Option<u64> {
         let trace_clock = self.trace_clock();
-        if let Some(clock) = shown.iter().find(|clock| clock.id == trace_clock) {
+        if let Some(clock) = clocks.iter().find(|clock| clock.id == trace_clock) {
             return Some(clock.value.saturating_mul(clock.unit_ns));
         }
-        shown.iter().find_map(|clock| {
+        clocks.iter().find_map(|clock| {
             let known = self.known.get(&key(sequence, clock.id))?;
             known.trace_ns(clock.value.saturating_mul(clock.unit_ns))
         })
@@ -160,7 +174,7 @@ impl Clock {
     }
 }
 
-impl Shown {
+impl SnapshotClock {
     fn read(body: &[u8]) -> Self {
         let mut clock = Self { unit_ns: 1, ..Self::default() };
         let mut reader = Reader::new(body);
@@ -179,6 +193,6 @@ impl Shown {
 }
 
 fn key(sequence: SequenceId, clock: u32) -> (SequenceId, u32) {
-    let id = if is_own(clock) { sequence.id } else { 0 };
+    let id = if is_of_sequence(clock) { sequence.id } else { 0 };
     (SequenceId { id, ..sequence }, clock)
 }

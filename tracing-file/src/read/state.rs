@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::budget::Budget;
-use super::clocks::{Clocks, is_own};
+use super::clocks::{Clocks, is_of_sequence};
 use super::decoded::{CounterValue, Decoded, EventKind};
 use super::head::{EventHead, Head};
 use super::problem::{Finding, Problem};
@@ -128,7 +128,7 @@ impl State {
         let (key, id) = (head.sequence, head.sequence.id);
         if id == 0 {
             let clock = head.clock.unwrap_or(0);
-            if needs_state || is_own(clock) {
+            if needs_state || is_of_sequence(clock) {
                 self.find(Problem::FatalSequence, clock.into());
                 return true;
             }

@@ -111,48 +111,48 @@ impl Stats {
     pub fn json(&self, slices: usize) -> String {
         let mut json = Json::default();
         json.object(|json| {
-            json.number("packets", Some(self.packets));
-            json.number("bytes", Some(self.bytes));
-            json.number("compressed_packets", Some(self.compressed.packets));
-            json.number("events", Some(self.events));
-            json.number("first_ns", self.span_ns.map(|span| span.0));
-            json.number("last_ns", self.span_ns.map(|span| span.1));
-            json.number("losses", Some(self.losses));
+            json.scalar("packets", Some(self.packets));
+            json.scalar("bytes", Some(self.bytes));
+            json.scalar("compressed_packets", Some(self.compressed.packets));
+            json.scalar("events", Some(self.events));
+            json.scalar("first_ns", self.span_ns.map(|span| span.0));
+            json.scalar("last_ns", self.span_ns.map(|span| span.1));
+            json.scalar("losses", Some(self.losses));
             let kinds: Vec<_> = self.kinds.iter().collect();
             json.list("kinds", &kinds, |json, (number, total)| {
-                json.number("field", Some(**number));
+                json.scalar("field", Some(**number));
                 json.text("name", Some(kind_name(**number)).filter(|name| !name.is_empty()));
-                json.number("packets", Some(total.packets));
-                json.number("bytes", Some(total.bytes));
+                json.scalar("packets", Some(total.packets));
+                json.scalar("bytes", Some(total.bytes));
             });
             let sequences: Vec<_> = self.sequences.iter().collect();
             json.list("sequences", &sequences, |json, (id, sequence)| {
-                json.number("id", Some(id.id));
-                json.number("machine", Some(id.machine).filter(|machine| *machine != 0));
-                json.number("pid", sequence.pid);
-                json.number("uid", sequence.uid);
-                json.number("packets", Some(sequence.total.packets));
-                json.number("bytes", Some(sequence.total.bytes));
-                json.number("losses", Some(sequence.losses));
+                json.scalar("id", Some(id.id));
+                json.scalar("machine", Some(id.machine).filter(|machine| *machine != 0));
+                json.scalar("pid", sequence.pid);
+                json.scalar("uid", sequence.uid);
+                json.scalar("packets", Some(sequence.total.packets));
+                json.scalar("bytes", Some(sequence.total.bytes));
+                json.scalar("losses", Some(sequence.losses));
             });
             json.list("slices", &self.top_slices(slices), |json, (name, slices)| {
                 json.text("name", Some(name));
-                json.number("count", Some(slices.count));
-                json.number("total_ns", Some(slices.total_ns));
-                json.number("max_ns", Some(slices.max_ns));
+                json.scalar("count", Some(slices.count));
+                json.scalar("total_ns", Some(slices.total_ns));
+                json.scalar("max_ns", Some(slices.max_ns));
             });
             let problems: Vec<_> = self.problems.iter().collect();
             json.list("problems", &problems, |json, (problem, count)| {
                 json.text("name", Some(problem.name()));
-                json.number("count", Some(count));
+                json.scalar("count", Some(**count));
             });
             if let Some(lost) = &self.lost {
-                json.fields("lost", |json| lost.json(json));
+                json.named_object("lost", |json| lost.json(json));
             }
             if self.kernel_lost.has_rings() {
-                json.fields("kernel_lost", |json| self.kernel_lost.json(json));
+                json.named_object("kernel_lost", |json| self.kernel_lost.json(json));
             }
-            json.number("left_out", Some(self.left_out));
+            json.scalar("left_out", Some(self.left_out));
             let error = self.error.as_ref().map(ToString::to_string);
             json.text("error", error.as_deref());
         });

@@ -2,22 +2,43 @@
 
 use protos::{UserAccount, UserAccountItem};
 
-/// What an account has, with the names of the schema.
+/// What an account has, with the names of the schema. Taken apart without `..`, so that none is left out.
 pub(crate) fn items(account: &UserAccount) -> [(&'static str, Option<&UserAccountItem>); 14] {
+    let UserAccount {
+        uid: _,
+        machine_id: _,
+        is_limited: _,
+        connection_descriptors,
+        producer_descriptors,
+        connection_bytes,
+        large_sockets,
+        waiting_request_bytes,
+        closing_descriptors,
+        files,
+        registrations,
+        registration_bytes,
+        instances,
+        shared_memory_bytes,
+        sessions,
+        clones,
+        compression_bytes,
+        holes_named: _,
+        unknown_fields: _,
+    } = account;
     [
-        ("connection_descriptors", account.connection_descriptors.as_ref()),
-        ("producer_descriptors", account.producer_descriptors.as_ref()),
-        ("connection_bytes", account.connection_bytes.as_ref()),
-        ("large_sockets", account.large_sockets.as_ref()),
-        ("waiting_request_bytes", account.waiting_request_bytes.as_ref()),
-        ("closing_descriptors", account.closing_descriptors.as_ref()),
-        ("files", account.files.as_ref()),
-        ("registrations", account.registrations.as_ref()),
-        ("registration_bytes", account.registration_bytes.as_ref()),
-        ("instances", account.instances.as_ref()),
-        ("shared_memory_bytes", account.shared_memory_bytes.as_ref()),
-        ("sessions", account.sessions.as_ref()),
-        ("clones", account.clones.as_ref()),
-        ("compression_bytes", account.compression_bytes.as_ref()),
+        ("connection_descriptors", connection_descriptors.as_ref()),
+        ("producer_descriptors", producer_descriptors.as_ref()),
+        ("connection_bytes", connection_bytes.as_ref()),
+        ("large_sockets", large_sockets.as_ref()),
+        ("waiting_request_bytes", waiting_request_bytes.as_ref()),
+        ("closing_descriptors", closing_descriptors.as_ref()),
+        ("files", files.as_ref()),
+        ("registrations", registrations.as_ref()),
+        ("registration_bytes", registration_bytes.as_ref()),
+        ("instances", instances.as_ref()),
+        ("shared_memory_bytes", shared_memory_bytes.as_ref()),
+        ("sessions", sessions.as_ref()),
+        ("clones", clones.as_ref()),
+        ("compression_bytes", compression_bytes.as_ref()),
     ]
 }

@@ -15,6 +15,9 @@
 //! one entry. No entry is removed for another one: when the entries of a user, or those of all users, are used up,
 //! further losses of them are added up in one entry without a name. Root and the users of the service and of the
 //! session have what is left.
+//!
+//! The ledger logs nothing: a caller that finds a loss adds it with `note_loss` of the session, or of all sessions, and
+//! writes the line of the log itself. The words that users see are in `tracing-file/src/losses/entry.rs`.
 
 use protos::{LossLedger, LossLedgerEntry, LossLedgerReason, LossLedgerUnit};
 
@@ -28,26 +31,26 @@ use abi::ids::{ClientId, ProducerId};
 use abi::map::BlockMap;
 use abi::sync::Arc;
 
-/// Why something was lost.
+/// Why a producer lost something. Two more reasons are in [`Ledger::to_proto`] alone: they are of no producer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reason {
     /// A producer was gone, and left packets that it had not handed over or not finished.
     LeftUnfinished,
-    /// The service disconnected a producer: it broke the protocol.
+    /// The service disconnected a producer that broke the protocol.
     CutProtocol,
-    /// ... it did not take what the service sent.
+    /// The service disconnected a producer that did not take what the service sent.
     CutNotReading,
-    /// ... its descriptors could not be taken or closed.
+    /// The service disconnected a producer whose descriptors could not be taken or closed.
     CutDescriptors,
     /// An instance was not set up: the session has as many as there may be.
     SessionFull,
-    /// ... producers of its user, or of all users, have as many as they may have.
+    /// An instance was not set up: producers of its user, or of all users, have as many as they may have.
     UserFull,
-    /// ... there was no shared memory for its producer.
+    /// An instance was not set up: there was no shared memory for its producer.
     NoMemory,
-    /// ... to match the name of its producer took too long.
+    /// An instance was not set up: to match the name of its producer took too long.
     NameNotMatched,
-    /// A producer does not record an instance: it has as many of the data source as there may be.
+    /// A producer does not record an instance: it cannot, or it has as many of the data source as there may be.
     InstanceRefused,
     /// A producer was refused: the service has as many as it can have.
     ProducerRefused,
@@ -59,10 +62,6 @@ pub(crate) enum Reason {
     PacketsInvalid,
     /// A producer or an instance was refused: only those of the user of the service are wanted.
     LockedOut,
-    /// The file of the session is full.
-    FileFull,
-    /// Losses without an entry of their own.
-    Others,
 }
 
 impl From<Cut> for Reason {
@@ -76,45 +75,25 @@ impl From<Cut> for Reason {
 }
 
 impl Reason {
-    fn to_proto(self) -> LossLedgerReason {
+    /// The reason in the schema, and what its losses count.
+    fn to_proto(self) -> (LossLedgerReason, LossLedgerUnit) {
+        use {LossLedgerReason as R, LossLedgerUnit as U};
         match self {
-            Self::LeftUnfinished => LossLedgerReason::REASON_LEFT_UNFINISHED,
-            Self::CutProtocol => LossLedgerReason::REASON_CUT_PROTOCOL,
-            Self::CutNotReading => LossLedgerReason::REASON_CUT_NOT_READING,
-            Self::CutDescriptors => LossLedgerReason::REASON_CUT_DESCRIPTORS,
-            Self::SessionFull => LossLedgerReason::REASON_SESSION_FULL,
-            Self::UserFull => LossLedgerReason::REASON_USER_FULL,
-            Self::NoMemory => LossLedgerReason::REASON_NO_MEMORY,
-            Self::NameNotMatched => LossLedgerReason::REASON_NAME_NOT_MATCHED,
-            Self::InstanceRefused => LossLedgerReason::REASON_INSTANCE_REFUSED,
-            Self::ProducerRefused => LossLedgerReason::REASON_PRODUCER_REFUSED,
-            Self::ChunksRefused => LossLedgerReason::REASON_CHUNKS_REFUSED,
-            Self::PatchesRefused => LossLedgerReason::REASON_PATCHES_REFUSED,
-            Self::PacketsInvalid => LossLedgerReason::REASON_PACKETS_INVALID,
-            Self::LockedOut => LossLedgerReason::REASON_LOCKED_OUT,
-            Self::FileFull => LossLedgerReason::REASON_FILE_FULL,
-            Self::Others => LossLedgerReason::REASON_OTHERS,
-        }
-    }
-
-    fn unit(self) -> LossLedgerUnit {
-        match self {
-            Self::LeftUnfinished | Self::PacketsInvalid | Self::FileFull => {
-                LossLedgerUnit::UNIT_PACKETS
-            }
-            Self::PatchesRefused => LossLedgerUnit::UNIT_PATCHES,
-            Self::ChunksRefused => LossLedgerUnit::UNIT_CHUNKS,
-            Self::SessionFull
-            | Self::UserFull
-            | Self::NoMemory
-            | Self::NameNotMatched
-            | Self::LockedOut
-            | Self::InstanceRefused => LossLedgerUnit::UNIT_INSTANCES,
-            Self::CutProtocol
-            | Self::CutNotReading
-            | Self::CutDescriptors
-            | Self::ProducerRefused => LossLedgerUnit::UNIT_PRODUCERS,
-            Self::Others => LossLedgerUnit::UNIT_LOSSES,
+            Self::LeftUnfinished => (R::REASON_LEFT_UNFINISHED, U::UNIT_PACKETS),
+            Self::CutProtocol => (R::REASON_CUT_PROTOCOL, U::UNIT_PRODUCERS),
+            Self::CutNotReading => (R::REASON_CUT_NOT_READING, U::UNIT_PRODUCERS),
+            Self::CutDescriptors => (R::REASON_CUT_DESCRIPTORS, U::UNIT_PRODUCERS),
+            Self::SessionFull => (R::REASON_SESSION_FULL, U::UNIT_INSTANCES),
+            Self::UserFull => (R::REASON_USER_FULL, U::UNIT_INSTANCES),
+            Self::NoMemory => (R::REASON_NO_MEMORY, U::UNIT_INSTANCES),
+            Self::NameNotMatched => (R::REASON_NAME_NOT_MATCHED, U::UNIT_INSTANCES),
+            Self::InstanceRefused => (R::REASON_INSTANCE_REFUSED, U::UNIT_INSTANCES),
+            Self::ProducerRefused => (R::REASON_PRODUCER_REFUSED, U::UNIT_PRODUCERS),
+            Self::ChunksRefused => (R::REASON_CHUNKS_REFUSED, U::UNIT_CHUNKS),
+            Self::PatchesRefused => (R::REASON_PATCHES_REFUSED, U::UNIT_PATCHES),
+            Self::PacketsInvalid => (R::REASON_PACKETS_INVALID, U::UNIT_PACKETS),
+            // Whole producers, and instances of those that were connected before.
+            Self::LockedOut => (R::REASON_LOCKED_OUT, U::UNIT_LOSSES),
         }
     }
 }
@@ -267,9 +246,11 @@ impl Ledger {
         if self.len() == 0 {
             return None;
         }
-        let own = self.entries.iter().map(|((_, reason), entry)| entry.to_proto(*reason));
-        let others = self.others.iter().map(|entry| entry.to_proto(Reason::Others));
-        let file_full = self.file_full.iter().map(|entry| entry.to_proto(Reason::FileFull));
+        let own = self.entries.iter().map(|((_, reason), entry)| entry.to_proto(reason.to_proto()));
+        let others = (LossLedgerReason::REASON_OTHERS, LossLedgerUnit::UNIT_LOSSES);
+        let others = self.others.iter().map(|entry| entry.to_proto(others));
+        let file_full = (LossLedgerReason::REASON_FILE_FULL, LossLedgerUnit::UNIT_PACKETS);
+        let file_full = self.file_full.iter().map(|entry| entry.to_proto(file_full));
         let mut entries: Vec<LossLedgerEntry> = own.chain(others).chain(file_full).collect();
         entries.sort_by_key(|entry| entry.first_timestamp);
         Some(LossLedger { entries, ..Default::default() })
@@ -277,11 +258,11 @@ impl Ledger {
 }
 
 impl Entry {
-    fn to_proto(&self, reason: Reason) -> LossLedgerEntry {
+    fn to_proto(&self, (reason, unit): (LossLedgerReason, LossLedgerUnit)) -> LossLedgerEntry {
         let name = |name: &Arc<str>| clip_to(name, LEDGER_NAME_BYTES_MAX).to_owned();
         let who = self.who.as_ref();
         LossLedgerEntry {
-            reason: Some(reason.to_proto()),
+            reason: Some(reason),
             producer_name: who.map(|who| name(&who.name)),
             producer_id: who.filter(|who| !who.id.is_none()).map(|who| who.id.get().into()),
             uid: who.map(|who| who.uid.cast_signed()),
@@ -291,7 +272,7 @@ impl Entry {
             first_timestamp: Some(self.first_ns),
             last_timestamp: Some(self.last_ns),
             count: Some(self.amount.count),
-            unit: Some(reason.unit()),
+            unit: Some(unit),
             at_least: self.amount.at_least.then_some(true),
             ..Default::default()
         }

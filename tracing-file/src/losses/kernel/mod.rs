@@ -246,17 +246,17 @@ impl KernelLosses {
 
     /// Its fields in an object of their own, with those rings that lost something.
     pub fn json(&self, json: &mut Json) {
-        json.number("events", self.is_counted().then(|| self.events()));
-        json.number("marked_bundles", Some(self.marked_bundles()));
+        json.scalar("events", self.is_counted().then(|| self.events()));
+        json.scalar("marked_bundles", Some(self.marked_bundles()));
         let rings = self.rings.iter().filter(|(_, ring)| ring.lost > 0 || ring.marks > 0);
         json.list("rings", &rings.collect::<Vec<_>>(), |json, (id, ring)| {
-            json.number("sequence", Some(id.sequence.id));
-            json.number("machine", Some(id.sequence.machine).filter(|machine| *machine != 0));
-            json.number("cpu", Some(id.cpu));
-            json.number("events", ring.is_counted.then_some(ring.lost));
-            json.number("marked_bundles", Some(ring.marks));
+            json.scalar("sequence", Some(id.sequence.id));
+            json.scalar("machine", Some(id.sequence.machine).filter(|machine| *machine != 0));
+            json.scalar("cpu", Some(id.cpu));
+            json.scalar("events", ring.is_counted.then_some(ring.lost));
+            json.scalar("marked_bundles", Some(ring.marks));
         });
-        json.number("left_out", Some(self.left_out));
+        json.scalar("left_out", Some(self.left_out));
     }
 
     /// The data sources that lost events: the last counters that tell it, and the number of events.

@@ -27,7 +27,8 @@ impl LossLedgerReason {
     pub const REASON_CHUNKS_REFUSED: Self = Self(10);
     /// The ledger was full: the sum of what has no entry of its own.
     pub const REASON_OTHERS: Self = Self(11);
-    /// A producer did not record a data source: it has as many instances of it as there may be.
+    /// A producer did not record a data source: it cannot, or it has as many instances of it as there may be. Its packets
+    /// or its log may say why.
     pub const REASON_INSTANCE_REFUSED: Self = Self(12);
     /// Patches of a producer were refused: of an unknown writer, of a wrong length, or too many. The packets that lacked
     /// them cannot be read.

@@ -226,11 +226,11 @@ pub struct ServiceCounters {
     pub connected: Option<u64>,
     /// Connections that were refused: their user, or all users, had as many as they may have.
     pub refused: Option<u64>,
-    /// Connections that the service closed: the peer did not read ...
+    /// Connections that the service closed, because the peer did not read, or those of its user kept too much.
     pub cut_slow: Option<u64>,
-    /// ... broke the protocol ...
+    /// Connections that the service closed, because the peer broke the protocol.
     pub cut_broken: Option<u64>,
-    /// ... or passed a descriptor that took too long to close.
+    /// Connections that the service closed, because the peer passed a descriptor that took too long to close.
     pub cut_stuck: Option<u64>,
     /// Errors of peers.
     pub faults: Option<u64>,
@@ -258,11 +258,11 @@ rt::writer! { ServiceCountersWriter, "perfetto.protos.ServiceCounters";
     value connected(u64) = 2 as uint64;
     /// Connections that were refused: their user, or all users, had as many as they may have.
     value refused(u64) = 3 as uint64;
-    /// Connections that the service closed: the peer did not read ...
+    /// Connections that the service closed, because the peer did not read, or those of its user kept too much.
     value cut_slow(u64) = 4 as uint64;
-    /// ...
+    /// Connections that the service closed, because the peer broke the protocol.
     value cut_broken(u64) = 5 as uint64;
-    /// ...
+    /// Connections that the service closed, because the peer passed a descriptor that took too long to close.
     value cut_stuck(u64) = 6 as uint64;
     /// Errors of peers.
     value faults(u64) = 7 as uint64;
@@ -280,11 +280,11 @@ rt::reader! {
         Connected(u64) connected = 16 as Uint64;
         /// Connections that were refused: their user, or all users, had as many as they may have.
         Refused(u64) refused = 24 as Uint64;
-        /// Connections that the service closed: the peer did not read ...
+        /// Connections that the service closed, because the peer did not read, or those of its user kept too much.
         CutSlow(u64) cut_slow = 32 as Uint64;
-        /// ...
+        /// Connections that the service closed, because the peer broke the protocol.
         CutBroken(u64) cut_broken = 40 as Uint64;
-        /// ...
+        /// Connections that the service closed, because the peer passed a descriptor that took too long to close.
         CutStuck(u64) cut_stuck = 48 as Uint64;
         /// Errors of peers.
         Faults(u64) faults = 56 as Uint64;

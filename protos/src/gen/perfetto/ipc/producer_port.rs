@@ -433,8 +433,8 @@ d::describe! { CommitDataResponse, d::message("perfetto.protos.CommitDataRespons
 pub struct NotifyDataSourceStartedRequest {
     /// The instance's id, as in StartDataSource.
     pub data_source_id: Option<u64>,
-    /// The instance records nothing: its data source has as many as it may have. Upstream has no such field, and its
-    /// services skip it.
+    /// The instance records nothing: its data source cannot, or has as many instances as it may have. Upstream has no such
+    /// field, and its services skip it.
     pub refused: Option<bool>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
@@ -448,7 +448,7 @@ rt::compact! { NotifyDataSourceStartedRequest;
 rt::writer! { NotifyDataSourceStartedRequestWriter, "perfetto.protos.NotifyDataSourceStartedRequest";
     /// The instance's id, as in StartDataSource.
     value data_source_id(u64) = 1 as uint64;
-    /// The instance records nothing: its data source has as many as it may have.
+    /// The instance records nothing: its data source cannot, or has as many instances as it may have.
     value refused(bool) = 50001 as bool;
 }
 
@@ -458,7 +458,7 @@ rt::reader! {
     one {
         /// The instance's id, as in StartDataSource.
         DataSourceId(u64) data_source_id = 8 as Uint64;
-        /// The instance records nothing: its data source has as many as it may have.
+        /// The instance records nothing: its data source cannot, or has as many instances as it may have.
         Refused(bool) refused = 400008 as Bool;
     }
 }

@@ -1,10 +1,13 @@
 //! A service's state as JSON.
 //!
 //! The names are those of `tracing_service_state.proto`. Fields that the service did not set are absent; lists are
-//! always there. Numbers are JSON numbers, also those of 64 bits.
+//! always there. Numbers are JSON numbers, also those of 64 bits: protobuf's own JSON has texts in their place, and
+//! leaves empty lists out.
+//!
+//! Each message is taken apart without `..`: a field that the schema gets and the JSON has not does not compile.
 
 use protos::{
-    DataSourceDescriptor, ServiceCounters, TracingServiceState, TracingServiceStateDataSource,
+    ServiceCounters, TracingServiceState, TracingServiceStateDataSource,
     TracingServiceStateProducer, TracingServiceStateTracingSession, UserAccount, UserAccountItem,
 };
 use tracing_file::json::Json;
@@ -15,88 +18,141 @@ use super::account::items;
 /// The state as one JSON object, indented.
 #[must_use]
 pub fn print(state: &TracingServiceState) -> String {
+    let TracingServiceState {
+        producers,
+        data_sources,
+        num_sessions,
+        num_sessions_started,
+        tracing_service_version,
+        tracing_sessions,
+        supports_tracing_sessions,
+        accounts,
+        all_users,
+        counters,
+        unknown_fields: _,
+    } = state;
     let mut json = Json::default();
     json.object(|json| {
-        json.text("tracing_service_version", state.tracing_service_version.as_deref());
-        json.number("num_sessions", state.num_sessions);
-        json.number("num_sessions_started", state.num_sessions_started);
-        json.list("tracing_sessions", &state.tracing_sessions, session);
-        json.list("producers", &state.producers, producer);
-        json.list("data_sources", &state.data_sources, data_source);
-        json.list("accounts", &state.accounts, account);
-        if let Some(all) = &state.all_users {
-            json.fields("all_users", |json| account(json, all));
+        json.text("tracing_service_version", tracing_service_version.as_deref());
+        json.scalar("supports_tracing_sessions", *supports_tracing_sessions);
+        json.scalar("num_sessions", *num_sessions);
+        json.scalar("num_sessions_started", *num_sessions_started);
+        json.list("tracing_sessions", tracing_sessions, session);
+        json.list("producers", producers, producer);
+        json.list("data_sources", data_sources, data_source);
+        json.list("accounts", accounts, account);
+        if let Some(all) = all_users {
+            json.named_object("all_users", |json| account(json, all));
         }
-        if let Some(counters) = &state.counters {
-            json.fields("counters", |json| service_counters(json, counters));
+        if let Some(counters) = counters {
+            json.named_object("counters", |json| service_counters(json, counters));
         }
     });
     json.finish()
 }
 
 fn session(json: &mut Json, session: &TracingServiceStateTracingSession) {
-    json.number("id", session.id);
-    json.number("consumer_uid", session.consumer_uid);
-    json.text("state", session.state.as_deref());
-    json.text("unique_session_name", session.unique_session_name.as_deref());
-    let sizes: Vec<_> = session.buffer_size_kb.iter().map(u32::to_string).collect();
+    let TracingServiceStateTracingSession {
+        id,
+        consumer_uid,
+        state,
+        unique_session_name,
+        buffer_size_kb,
+        duration_ms,
+        num_data_sources,
+        start_realtime_ns,
+        bugreport_score,
+        bugreport_filename,
+        is_started,
+        loss_ledger,
+        unknown_fields: _,
+    } = session;
+    json.scalar("id", *id);
+    json.scalar("consumer_uid", *consumer_uid);
+    json.text("state", state.as_deref());
+    json.text("unique_session_name", unique_session_name.as_deref());
+    let sizes: Vec<_> = buffer_size_kb.iter().map(u32::to_string).collect();
     json.raw("buffer_size_kb", &format!("[{}]", sizes.join(", ")));
-    json.number("duration_ms", session.duration_ms);
-    json.number("num_data_sources", session.num_data_sources);
-    json.number("start_realtime_ns", session.start_realtime_ns);
-    json.number("bugreport_score", session.bugreport_score);
-    json.text("bugreport_filename", session.bugreport_filename.as_deref());
-    json.number("is_started", session.is_started);
-    let losses = session.loss_ledger.as_ref().map(|ledger| &ledger.entries[..]);
+    json.scalar("duration_ms", *duration_ms);
+    json.scalar("num_data_sources", *num_data_sources);
+    json.scalar("start_realtime_ns", *start_realtime_ns);
+    json.scalar("bugreport_score", *bugreport_score);
+    json.text("bugreport_filename", bugreport_filename.as_deref());
+    json.scalar("is_started", *is_started);
+    let losses = loss_ledger.as_ref().map(|ledger| &ledger.entries[..]);
     json.list("loss_ledger", losses.unwrap_or_default(), entry_json);
 }
 
 fn producer(json: &mut Json, producer: &TracingServiceStateProducer) {
-    json.number("id", producer.id);
-    json.text("name", producer.name.as_deref());
-    json.number("pid", producer.pid);
-    json.number("uid", producer.uid);
-    json.text("sdk_version", producer.sdk_version.as_deref());
-    json.number("frozen", producer.frozen);
-    json.number("machine_id", producer.machine_id);
-    json.text("machine_name", producer.machine_name.as_deref());
+    let TracingServiceStateProducer {
+        id,
+        name,
+        uid,
+        sdk_version,
+        pid,
+        frozen,
+        machine_id,
+        machine_name,
+        unknown_fields: _,
+    } = producer;
+    json.scalar("id", *id);
+    json.text("name", name.as_deref());
+    json.scalar("pid", *pid);
+    json.scalar("uid", *uid);
+    json.text("sdk_version", sdk_version.as_deref());
+    json.scalar("frozen", *frozen);
+    json.scalar("machine_id", *machine_id);
+    json.text("machine_name", machine_name.as_deref());
 }
 
+/// Of a descriptor the name and the id: the rest may be megabytes.
 fn data_source(json: &mut Json, source: &TracingServiceStateDataSource) {
-    let none = DataSourceDescriptor::default();
-    let descriptor = source.ds_descriptor.as_deref().unwrap_or(&none);
-    json.text("name", descriptor.name.as_deref());
-    json.number("id", descriptor.id);
-    json.number("producer_id", source.producer_id);
+    let TracingServiceStateDataSource { ds_descriptor, producer_id, unknown_fields: _ } = source;
+    let descriptor = ds_descriptor.as_deref();
+    json.text("name", descriptor.and_then(|descriptor| descriptor.name.as_deref()));
+    json.scalar("id", descriptor.and_then(|descriptor| descriptor.id));
+    json.scalar("producer_id", *producer_id);
 }
 
 fn account(json: &mut Json, account: &UserAccount) {
-    json.number("uid", account.uid);
-    json.number("machine_id", account.machine_id);
-    json.number("is_limited", account.is_limited);
+    json.scalar("uid", account.uid);
+    json.scalar("machine_id", account.machine_id);
+    json.scalar("is_limited", account.is_limited);
     for (name, of) in items(account) {
         if let Some(of) = of {
-            json.fields(name, |json| item(json, of));
+            json.named_object(name, |json| item(json, of));
         }
     }
-    json.number("holes_named", account.holes_named);
+    json.scalar("holes_named", account.holes_named);
 }
 
 fn item(json: &mut Json, item: &UserAccountItem) {
-    json.number("held", item.held);
-    json.number("max", item.max);
-    json.number("refused", item.refused);
+    let UserAccountItem { held, max, refused, unknown_fields: _ } = item;
+    json.scalar("held", *held);
+    json.scalar("max", *max);
+    json.scalar("refused", *refused);
 }
 
 fn service_counters(json: &mut Json, counters: &ServiceCounters) {
-    json.number("connections", counters.connections);
-    json.number("connected", counters.connected);
-    json.number("refused", counters.refused);
-    json.number("cut_slow", counters.cut_slow);
-    json.number("cut_broken", counters.cut_broken);
-    json.number("cut_stuck", counters.cut_stuck);
-    json.number("faults", counters.faults);
-    json.number("slow_turns", counters.slow_turns);
+    let ServiceCounters {
+        connections,
+        connected,
+        refused,
+        cut_slow,
+        cut_broken,
+        cut_stuck,
+        faults,
+        slow_turns,
+        unknown_fields: _,
+    } = counters;
+    json.scalar("connections", *connections);
+    json.scalar("connected", *connected);
+    json.scalar("refused", *refused);
+    json.scalar("cut_slow", *cut_slow);
+    json.scalar("cut_broken", *cut_broken);
+    json.scalar("cut_stuck", *cut_stuck);
+    json.scalar("faults", *faults);
+    json.scalar("slow_turns", *slow_turns);
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use protos::{LossLedger, LossLedgerEntry, LossLedgerReason, LossLedgerUnit};
+use protos::{DataSourceDescriptor, LossLedger, LossLedgerEntry, LossLedgerReason, LossLedgerUnit};
 
 use super::*;
 
@@ -8,101 +8,114 @@ fn nothing_known() {
     assert_eq!(print(&TracingServiceState::default()), expected);
 }
 
+fn item(held: u64) -> Option<UserAccountItem> {
+    let (held, max, refused) = (Some(held), Some(64), Some(0));
+    Some(UserAccountItem { held, max, refused, ..UserAccountItem::default() })
+}
+
+fn session() -> TracingServiceStateTracingSession {
+    let entry = LossLedgerEntry {
+        reason: Some(LossLedgerReason::REASON_LEFT_UNFINISHED),
+        producer_name: Some("game".into()),
+        pid: Some(7),
+        count: Some(2),
+        unit: Some(LossLedgerUnit::UNIT_PACKETS),
+        at_least: Some(true),
+        ..LossLedgerEntry::default()
+    };
+    TracingServiceStateTracingSession {
+        id: Some(u64::MAX),
+        consumer_uid: Some(1000),
+        state: Some("STARTED".into()),
+        unique_session_name: Some("night".into()),
+        buffer_size_kb: vec![64, 32],
+        duration_ms: Some(5),
+        num_data_sources: Some(2),
+        start_realtime_ns: Some(i64::MAX),
+        bugreport_score: Some(-1),
+        bugreport_filename: Some("bug".into()),
+        is_started: Some(true),
+        loss_ledger: Some(LossLedger { entries: vec![entry], ..LossLedger::default() }),
+        ..TracingServiceStateTracingSession::default()
+    }
+}
+
+fn producer() -> TracingServiceStateProducer {
+    TracingServiceStateProducer {
+        id: Some(1),
+        name: Some("game".into()),
+        uid: Some(1000),
+        sdk_version: Some("v1".into()),
+        pid: Some(7),
+        frozen: Some(false),
+        machine_id: Some(3),
+        machine_name: Some("rack".into()),
+        ..TracingServiceStateProducer::default()
+    }
+}
+
+fn data_source() -> TracingServiceStateDataSource {
+    let descriptor = DataSourceDescriptor {
+        name: Some("ds".into()),
+        id: Some(9),
+        ..DataSourceDescriptor::default()
+    };
+    TracingServiceStateDataSource {
+        ds_descriptor: Some(descriptor.into()),
+        producer_id: Some(-1),
+        ..TracingServiceStateDataSource::default()
+    }
+}
+
+fn account() -> UserAccount {
+    UserAccount {
+        uid: Some(1000),
+        machine_id: Some(3),
+        is_limited: Some(true),
+        connection_descriptors: item(1),
+        producer_descriptors: item(2),
+        connection_bytes: item(3),
+        large_sockets: item(4),
+        waiting_request_bytes: item(5),
+        closing_descriptors: item(6),
+        files: item(7),
+        registrations: item(8),
+        registration_bytes: item(9),
+        instances: item(10),
+        shared_memory_bytes: item(11),
+        sessions: item(12),
+        clones: item(13),
+        compression_bytes: item(14),
+        holes_named: Some(15),
+        ..UserAccount::default()
+    }
+}
+
 #[test]
 fn everything_known() {
+    let counters = ServiceCounters {
+        connections: Some(1),
+        connected: Some(2),
+        refused: Some(3),
+        cut_slow: Some(4),
+        cut_broken: Some(5),
+        cut_stuck: Some(6),
+        faults: Some(7),
+        slow_turns: Some(8),
+        ..ServiceCounters::default()
+    };
     let state = TracingServiceState {
         tracing_service_version: Some("v\"1\"\u{1b}[31m\u{9b}\\\n".into()),
-        num_sessions: Some(1),
-        tracing_sessions: vec![
-            TracingServiceStateTracingSession {
-                id: Some(u64::MAX),
-                state: Some("STARTED".into()),
-                buffer_size_kb: vec![64, 32],
-                is_started: Some(true),
-                loss_ledger: Some(LossLedger {
-                    entries: vec![LossLedgerEntry {
-                        reason: Some(LossLedgerReason::REASON_LEFT_UNFINISHED),
-                        producer_name: Some("game".into()),
-                        pid: Some(7),
-                        count: Some(2),
-                        unit: Some(LossLedgerUnit::UNIT_PACKETS),
-                        at_least: Some(true),
-                        ..LossLedgerEntry::default()
-                    }],
-                    ..LossLedger::default()
-                }),
-                ..TracingServiceStateTracingSession::default()
-            },
-            TracingServiceStateTracingSession::default(),
-        ],
-        data_sources: vec![TracingServiceStateDataSource {
-            producer_id: Some(-1),
-            ..TracingServiceStateDataSource::default()
-        }],
-        accounts: vec![UserAccount {
-            uid: Some(1000),
-            is_limited: Some(true),
-            files: Some(UserAccountItem {
-                held: Some(1),
-                max: Some(64),
-                refused: Some(0),
-                ..UserAccountItem::default()
-            }),
-            holes_named: Some(0),
-            ..UserAccount::default()
-        }],
-        all_users: Some(UserAccount::default()),
-        counters: Some(ServiceCounters { slow_turns: Some(1), ..ServiceCounters::default() }),
+        supports_tracing_sessions: Some(true),
+        num_sessions: Some(2),
+        num_sessions_started: Some(1),
+        tracing_sessions: vec![session(), TracingServiceStateTracingSession::default()],
+        producers: vec![producer()],
+        data_sources: vec![data_source(), TracingServiceStateDataSource::default()],
+        accounts: vec![account()],
+        all_users: Some(UserAccount { files: item(1), ..UserAccount::default() }),
+        counters: Some(counters),
         ..TracingServiceState::default()
     };
-    let expected = r#"{
-  "tracing_service_version": "v\"1\"\u001b[31m\u009b\\\n",
-  "num_sessions": 1,
-  "tracing_sessions": [
-    {
-      "id": 18446744073709551615,
-      "state": "STARTED",
-      "buffer_size_kb": [64, 32],
-      "is_started": true,
-      "loss_ledger": [
-        {
-          "reason": "REASON_LEFT_UNFINISHED",
-          "producer_name": "game",
-          "pid": 7,
-          "count": 2,
-          "unit": "UNIT_PACKETS",
-          "at_least": true
-        }
-      ]
-    },
-    {
-      "buffer_size_kb": [],
-      "loss_ledger": []
-    }
-  ],
-  "producers": [],
-  "data_sources": [
-    {
-      "producer_id": -1
-    }
-  ],
-  "accounts": [
-    {
-      "uid": 1000,
-      "is_limited": true,
-      "files": {
-        "held": 1,
-        "max": 64,
-        "refused": 0
-      },
-      "holes_named": 0
-    }
-  ],
-  "all_users": {},
-  "counters": {
-    "slow_turns": 1
-  }
-}
-"#;
-    assert_eq!(print(&state), expected);
+    assert_eq!(print(&state), include_str!("everything_known.json"));
 }
