@@ -33,6 +33,9 @@
 //! | `clock` | the time of events |
 //! | `track` | the lines of a timeline |
 //! | `flow` | arrows between slices |
+//! | `level` | how important events are, as tags of categories |
+//! | `fields` | numbers of fields that several modules write |
+//! | `hash` | a fast hash of words, for tables that no stranger fills |
 //! | `callback` | calls into code of the program, and panics in it |
 //! | `fork` | which process a writer belongs to |
 //! | `intern` | numbers for names that repeat |

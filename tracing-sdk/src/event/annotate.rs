@@ -7,7 +7,7 @@ use core::fmt::{self, Write as _};
 use protos::DebugAnnotationWriter;
 use protozero::{Writer as _, rt};
 
-use crate::intern::{Interning, Kind};
+use crate::intern::{Interning, TextKind};
 
 /// A type whose values can be annotations.
 ///
@@ -206,7 +206,7 @@ impl<'v, 'i> Value<'v, 'i> {
 
     /// A text that repeats: it is written once for each sequence, if it has at most 256 bytes.
     pub fn interned_str(mut self, value: &str) {
-        match self.interning.text(Kind::StringValue, value) {
+        match self.interning.text(TextKind::StringValue, value) {
             Some(iid) => self.message.string_value_iid(iid),
             None => self.message.string_value(value),
         };

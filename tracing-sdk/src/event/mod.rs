@@ -21,7 +21,7 @@ use self::argument::{Argument, argument};
 use crate::flow::Flow;
 #[cfg(feature = "tracing")]
 use crate::intern::Place;
-use crate::intern::{Interning, Kind, Location, StaticName};
+use crate::intern::{Interning, Location, StaticName, TextKind};
 
 /// An event that is being written: for fields that have no key in the macros.
 ///
@@ -121,12 +121,14 @@ impl<'e, 'p> Event<'e, 'p> {
     /// For all call sites, so that they stay small.
     #[inline(never)]
     pub(crate) fn annotate_with(&mut self, key: &'static StaticName, value: Argument<'_>) {
+        if self.drop_annotations {
+            return;
+        }
         let is_absent = match value {
-            Argument::Simple(Simple::Absent) => true,
-            Argument::Simple(_) => false,
-            Argument::Other(value) => self.drop_annotations || value.is_absent(),
+            Argument::Simple(value) => matches!(value, Simple::Absent),
+            Argument::Other(value) => value.is_absent(),
         };
-        if is_absent || self.drop_annotations {
+        if is_absent {
             return;
         }
         let mut message = annotation(self.message, key, self.interning.key(key));
@@ -181,7 +183,7 @@ impl<'e, 'p> Event<'e, 'p> {
         location: Option<Location>,
     ) -> &mut Self {
         // Long lines are rarely equal, but the format has no other place for them.
-        let iid = self.interning.text_of_any_length(Kind::LogBody, body);
+        let iid = self.interning.text_of_any_length(TextKind::LogBody, body);
         let location = location.map(|location| self.interning.location(location));
         self.log_iid(iid, priority, location);
         self
@@ -195,7 +197,7 @@ impl<'e, 'p> Event<'e, 'p> {
         priority: Priority,
         location: Option<Location>,
     ) {
-        let iid = self.interning.text_once(Kind::LogBody, body);
+        let iid = self.interning.text_once(TextKind::LogBody, body);
         let location = location.map(|location| self.interning.location(location));
         self.log_iid(iid, priority, location);
     }
@@ -211,7 +213,7 @@ impl<'e, 'p> Event<'e, 'p> {
     ) {
         let iid = match literal {
             Some(literal) => self.interning.log_body(literal),
-            None => self.interning.text_once(Kind::LogBody, body),
+            None => self.interning.text_once(TextKind::LogBody, body),
         };
         let location = place.map(|place| self.interning.place(place));
         self.log_iid(iid, priority, location);
@@ -233,7 +235,7 @@ impl<'e, 'p> Event<'e, 'p> {
 
     /// As [`correlation`](Self::correlation), with a text.
     pub fn correlation_name(&mut self, id: &str) -> &mut Self {
-        match self.interning.text(Kind::CorrelationId, id) {
+        match self.interning.text(TextKind::CorrelationId, id) {
             Some(iid) => self.message.correlation_id_str_iid(iid),
             None => self.message.correlation_id_str(id),
         };

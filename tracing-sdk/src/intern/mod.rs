@@ -8,24 +8,32 @@
 //!   1 ... 65,535          literals of the program, the same number in all sequences
 //!   65,536 ...            texts of this sequence, at most 4,096 of each kind
 //! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `literal` | literals of the program, and their numbers |
+//! | `place` | places in the source |
+//! | here | what one sequence has defined |
+
+mod literal;
+mod place;
 
 use core::ops::Range;
-#[cfg(feature = "tracing")]
-use core::sync::atomic::AtomicUsize;
-use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use protos::TracePacketWriter;
 use protozero::Writer as _;
 
+use self::literal::STATIC_MAX;
+pub(crate) use self::literal::{Locked, lock_for_fork};
+pub use self::literal::{StaticName, key_of};
+pub use self::place::Location;
+pub(crate) use self::place::Place;
 use crate::category::Category;
 use crate::fields;
 use crate::hash::WordHasher;
 
-/// The highest number of a literal. Literals beyond it are written in full.
-const STATIC_MAX: u32 = 65_535;
 /// How many texts a sequence numbers by itself, and how long they may be.
 const DYNAMIC_MAX: usize = 4096;
 const DYNAMIC_BYTES_MAX: usize = 256;
@@ -40,136 +48,10 @@ const LOG_MESSAGE_BODY: u32 = 20;
 const DEBUG_ANNOTATION_STRING_VALUES: u32 = 29;
 const CORRELATION_ID_STR: u32 = 43;
 
-/// A literal at a call site: the name of an event or the key of an annotation.
-pub struct StaticName {
-    text: Text,
-    table: Table,
-    /// 0: not known yet; above [`STATIC_MAX`]: none.
-    iid: AtomicU32,
-}
-
-/// The numbers of literals, by table. Equal literals have one number, also if several crates contain them.
-static NAMES: [Mutex<Names>; Table::COUNT] = [const { Mutex::new(None) }; Table::COUNT];
-
-type Names = Option<HashMap<&'static str, u32>>;
-
-/// All numbers, while the process forks.
-pub(crate) struct Locked(
-    #[expect(dead_code, reason = "it is held")] [MutexGuard<'static, Names>; Table::COUNT],
-);
-
-pub(crate) fn lock_for_fork() -> Locked {
-    Locked(NAMES.each_ref().map(|names| names.lock().unwrap_or_else(PoisonError::into_inner)))
-}
-
-/// The key that an identifier of the program stands for: that of `r#type` is `type`.
-#[must_use]
-pub const fn key_of(identifier: &'static str) -> &'static str {
-    match identifier.as_bytes() {
-        [b'r', b'#', ..] => identifier.split_at(2).1,
-        _ => identifier,
-    }
-}
-
-enum Text {
-    Literal(&'static str),
-    /// A function in the function, whose path has the name.
-    Inside(fn() -> &'static str),
-}
-
-#[derive(Clone, Copy)]
-enum Table {
-    EventNames,
-    Keys,
-    LogBodies,
-}
-
-impl Table {
-    const COUNT: usize = Self::LogBodies as usize + 1;
-}
-
-impl StaticName {
-    /// The name of an event.
-    #[must_use]
-    pub const fn event(text: &'static str) -> Self {
-        Self { text: Text::Literal(text), table: Table::EventNames, iid: AtomicU32::new(0) }
-    }
-
-    /// The name of an event is the function that `inside` is in; it gives the type name of one of its items.
-    #[must_use]
-    pub const fn function(inside: fn() -> &'static str) -> Self {
-        Self { text: Text::Inside(inside), table: Table::EventNames, iid: AtomicU32::new(0) }
-    }
-
-    /// The key of an annotation.
-    #[must_use]
-    pub const fn key(text: &'static str) -> Self {
-        Self { text: Text::Literal(text), table: Table::Keys, iid: AtomicU32::new(0) }
-    }
-
-    /// A line of a log.
-    #[cfg(feature = "tracing")]
-    pub(crate) const fn log_body(text: &'static str) -> Self {
-        Self { text: Text::Literal(text), table: Table::LogBodies, iid: AtomicU32::new(0) }
-    }
-
-    /// The text.
-    pub(crate) fn text(&self) -> &'static str {
-        match self.text {
-            Text::Literal(text) => text,
-            Text::Inside(inside) => {
-                let path = inside();
-                // Not `rsplit_once`, as a search for text of any length is 3 KB of code.
-                let end = path.as_bytes().windows(2).rposition(|two| two == b"::");
-                let mut path = end.and_then(|end| path.get(..end)).unwrap_or(path);
-                // A closure inside the function.
-                while let Some(outer) = path.strip_suffix("::{{closure}}") {
-                    path = outer;
-                }
-                path
-            }
-        }
-    }
-
-    /// Its number; 0 if all are taken.
-    #[inline]
-    fn iid(&self) -> u32 {
-        match self.iid.load(Ordering::Relaxed) {
-            0 => self.assign(),
-            iid if iid > STATIC_MAX => 0,
-            iid => iid,
-        }
-    }
-
-    #[cold]
-    fn assign(&self) -> u32 {
-        let mut table = NAMES[self.table as usize].lock().unwrap_or_else(PoisonError::into_inner);
-        let table = table.get_or_insert_with(HashMap::new);
-        let next = u32::try_from(table.len()).unwrap_or(u32::MAX).saturating_add(1);
-        let text = self.text();
-        let iid = match table.get(text) {
-            Some(iid) => *iid,
-            None if next > STATIC_MAX => u32::MAX,
-            None => {
-                table.insert(text, next);
-                next
-            }
-        };
-        self.iid.store(iid, Ordering::Relaxed);
-        if iid > STATIC_MAX { 0 } else { iid }
-    }
-}
-
-impl core::fmt::Debug for StaticName {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        self.text().fmt(f)
-    }
-}
-
 /// The name of an event.
 #[derive(Clone, Copy, Debug)]
 pub enum EventName<'a> {
-    /// The end of a slice, or a state that is none.
+    /// The end of a slice or of a state.
     None,
     /// A literal.
     Static(&'static StaticName),
@@ -187,7 +69,7 @@ impl<'a> EventName<'a> {
     /// A name that repeats.
     #[must_use]
     pub const fn interned(text: &'a str) -> Self {
-        Self::Interned(text, Intern(|interning, text| interning.text(Kind::EventName, text)))
+        Self::Interned(text, Intern(|interning, text| interning.text(TextKind::EventName, text)))
     }
 }
 
@@ -232,48 +114,15 @@ impl Defined {
 
 /// The kinds of texts that a sequence numbers by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum TextKind {
     EventName,
     StringValue,
     LogBody,
     CorrelationId,
 }
 
-impl Kind {
+impl TextKind {
     const COUNT: usize = Self::CorrelationId as usize + 1;
-}
-
-/// A place in the source.
-#[derive(Clone, Copy, Debug)]
-pub struct Location {
-    /// The file.
-    pub file: &'static str,
-    /// The function; may be empty.
-    pub function: &'static str,
-    /// The line, from 1.
-    pub line: u32,
-}
-
-/// A place that a call site names again and again: sequences find its number without a hash.
-#[cfg(feature = "tracing")]
-#[derive(Debug)]
-pub(crate) struct Place {
-    location: Location,
-    /// Among all places of the process.
-    index: usize,
-}
-
-/// Only call sites of `tracing` have one.
-#[cfg(not(feature = "tracing"))]
-#[derive(Debug)]
-pub(crate) enum Place {}
-
-#[cfg(feature = "tracing")]
-impl Place {
-    pub(crate) fn new(location: Location) -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        Self { location, index: NEXT.fetch_add(1, Ordering::Relaxed) }
-    }
 }
 
 enum Definition {
@@ -283,7 +132,7 @@ enum Definition {
     #[cfg(feature = "tracing")]
     LogBody(u32, &'static str),
     /// A part of `Interning::definition_text`.
-    Text(Kind, u64, Range<usize>),
+    Text(TextKind, u64, Range<usize>),
     Location(u64, Location),
 }
 
@@ -296,7 +145,7 @@ pub(crate) struct Interning {
     #[cfg(feature = "tracing")]
     log_bodies: Defined,
     /// By kind.
-    texts: [HashMap<Box<str>, u64>; Kind::COUNT],
+    texts: [HashMap<Box<str>, u64>; TextKind::COUNT],
     last_text: u64,
     locations: HashMap<(usize, usize, usize, u32), u64, BuildHasherDefault<WordHasher>>,
     /// The numbers of places, by index; 0: none yet.
@@ -380,7 +229,7 @@ impl Interning {
     pub(crate) fn log_body(&mut self, body: &'static StaticName) -> u64 {
         let iid = body.iid();
         if iid == 0 {
-            return self.text_of_any_length(Kind::LogBody, body.text());
+            return self.text_of_any_length(TextKind::LogBody, body.text());
         }
         if self.log_bodies.insert(iid) {
             self.definitions.push(Definition::LogBody(iid, body.text()));
@@ -389,7 +238,7 @@ impl Interning {
     }
 
     /// The number of `text`; none if it is long, or there are too many: then it is written in full.
-    pub(crate) fn text(&mut self, kind: Kind, text: &str) -> Option<u64> {
+    pub(crate) fn text(&mut self, kind: TextKind, text: &str) -> Option<u64> {
         let texts = &mut self.texts[kind as usize];
         if let Some(iid) = texts.get(text) {
             return Some(*iid);
@@ -405,7 +254,7 @@ impl Interning {
     }
 
     /// A number for `text` also if it is long; such a text is defined again each time.
-    pub(crate) fn text_of_any_length(&mut self, kind: Kind, text: &str) -> u64 {
+    pub(crate) fn text_of_any_length(&mut self, kind: TextKind, text: &str) -> u64 {
         if let Some(iid) = self.text(kind, text) {
             return iid;
         }
@@ -413,14 +262,14 @@ impl Interning {
     }
 
     /// A number for this use of `text` alone.
-    pub(crate) fn text_once(&mut self, kind: Kind, text: &str) -> u64 {
+    pub(crate) fn text_once(&mut self, kind: TextKind, text: &str) -> u64 {
         self.last_text += 1;
         let iid = u64::from(STATIC_MAX) + self.last_text;
         self.define_text(kind, iid, text);
         iid
     }
 
-    fn define_text(&mut self, kind: Kind, iid: u64, text: &str) {
+    fn define_text(&mut self, kind: TextKind, iid: u64, text: &str) {
         let start = self.definition_text.len();
         self.definition_text.push_str(text);
         self.definitions.push(Definition::Text(kind, iid, start..self.definition_text.len()));
@@ -428,7 +277,8 @@ impl Interning {
 
     /// The number of a place in the source.
     pub(crate) fn location(&mut self, location: Location) -> u64 {
-        // Literals of one file have one address or several; then the place has several numbers, which is allowed.
+        // The compiler may store one literal several times. Its places then have several numbers, which is allowed. An
+        // empty function may have the address of any text, so its length is a part of the key.
         let Location { file, function, line } = location;
         let key = (file.as_ptr().addr(), function.as_ptr().addr(), function.len(), line);
         if self.locations.len() >= DYNAMIC_MAX {
@@ -483,7 +333,7 @@ impl Interning {
         let mut data = packet.interned_data();
         let text = |range: Range<usize>| self.definition_text.get(range).unwrap_or_default();
         for definition in self.definitions.drain(..) {
-            let (kind, iid, text) = match definition {
+            let (field, iid, text) = match definition {
                 Definition::Category(category) => {
                     (EVENT_CATEGORIES, category.iid().into(), category.name())
                 }
@@ -492,13 +342,13 @@ impl Interning {
                 #[cfg(feature = "tracing")]
                 Definition::LogBody(iid, body) => (LOG_MESSAGE_BODY, iid.into(), body),
                 Definition::Text(kind, iid, range) => {
-                    let kind = match kind {
-                        Kind::EventName => EVENT_NAMES,
-                        Kind::StringValue => DEBUG_ANNOTATION_STRING_VALUES,
-                        Kind::LogBody => LOG_MESSAGE_BODY,
-                        Kind::CorrelationId => CORRELATION_ID_STR,
+                    let field = match kind {
+                        TextKind::EventName => EVENT_NAMES,
+                        TextKind::StringValue => DEBUG_ANNOTATION_STRING_VALUES,
+                        TextKind::LogBody => LOG_MESSAGE_BODY,
+                        TextKind::CorrelationId => CORRELATION_ID_STR,
                     };
-                    (kind, iid, text(range))
+                    (field, iid, text(range))
                 }
                 Definition::Location(iid, location) => {
                     let mut out = data.source_locations();
@@ -512,7 +362,7 @@ impl Interning {
                     continue;
                 }
             };
-            fields::entry(data.scope_mut(), kind, iid, text.as_bytes());
+            fields::entry(data.scope_mut(), field, iid, text.as_bytes());
         }
         // One long text must not occupy memory for ever.
         self.definition_text.clear();

@@ -59,10 +59,10 @@ impl Recorder {
 impl Recorder {
     /// Adds a span that was made just now. Its parent has a handle for it.
     pub(super) fn new_span(&self, id: SpanId, attributes: &Attributes<'_>, parent: Option<SpanId>) {
-        let mut span = id.make(callsite::of(attributes.metadata()), self.style);
-        attributes.record(&mut span.collect());
-        span.begin_life();
-        id.insert(span, parent);
+        let mut live = id.make(callsite::of(attributes.metadata()), self.style);
+        attributes.record(&mut live.span.collect());
+        live.span.begin_life();
+        live.insert(parent);
     }
 
     pub(super) fn number(&self) -> &SubscriberNumber {
@@ -75,9 +75,9 @@ impl Recorder {
         let Some(site) = id.with(|span| span.site()) else { return };
         // Outside of the lock, because formatting runs code of the program.
         let mut late = id.make(site, self.style);
-        record.record(&mut late.collect());
-        id.change(|span| span.record(&mut late));
-        id.recycle(late);
+        record.record(&mut late.span.collect());
+        id.change(|span| span.record(&mut late.span));
+        late.recycle();
     }
 
     pub(super) fn follows_from(&self, id: &Id, follows: &Id) {

@@ -21,15 +21,17 @@ const FREE_MAX: usize = 64;
 
 /// Spans that have ended, whose memory is used again.
 #[allow(clippy::vec_box, reason = "spans are large, so they stay where they are")]
-type Free = Vec<Box<Span>>;
+type Free = Vec<Box<Live>>;
 
 thread_local! {
     /// Without a lock: most spans end on the thread that made them.
     static FREE: RefCell<Free> = const { RefCell::new(Vec::new()) };
 }
 
-struct Live {
-    span: Box<Span>,
+/// A span of the table, or one that will be there.
+pub(super) struct Live {
+    id: SpanId,
+    pub(super) span: Span,
     /// Handles and children, of a subscriber that counts them.
     handles: usize,
     parent: Option<SpanId>,
@@ -37,30 +39,27 @@ struct Live {
 
 struct Spans {
     /// The last one that was added: most spans end before the next one of their part begins, and are never in the map.
-    newest: Option<(SpanId, Live)>,
-    others: HashMap<SpanId, Live, BuildHasherDefault<WordHasher>>,
+    newest: Option<Box<Live>>,
+    others: HashMap<SpanId, Box<Live>, BuildHasherDefault<WordHasher>>,
     free: Free,
 }
 
 impl Spans {
-    fn insert(&mut self, id: SpanId, live: Live) {
-        if let Some((id, live)) = self.newest.replace((id, live)) {
-            self.others.insert(id, live);
+    fn insert(&mut self, live: Box<Live>) {
+        if let Some(older) = self.newest.replace(live) {
+            self.others.insert(older.id, older);
         }
     }
 
     fn get_mut(&mut self, id: SpanId) -> Option<&mut Live> {
         match &mut self.newest {
-            Some((newest, live)) if *newest == id => Some(live),
-            _ => self.others.get_mut(&id),
+            Some(newest) if newest.id == id => Some(newest),
+            _ => self.others.get_mut(&id).map(Box::as_mut),
         }
     }
 
-    fn remove(&mut self, id: SpanId) -> Option<Live> {
-        match self.newest.take_if(|(newest, _)| *newest == id) {
-            Some((_, live)) => Some(live),
-            None => self.others.remove(&id),
-        }
+    fn remove(&mut self, id: SpanId) -> Option<Box<Live>> {
+        self.newest.take_if(|newest| newest.id == id).or_else(|| self.others.remove(&id))
     }
 }
 
@@ -113,9 +112,9 @@ fn with_free<T: Default>(run: impl FnOnce(&mut Free) -> T) -> T {
 }
 
 /// Takes the span, if there is room.
-fn keep(free: &mut Free, span: &mut Option<Box<Span>>) {
+fn keep(free: &mut Free, ended: &mut Option<Box<Live>>) {
     if free.len() < FREE_MAX {
-        free.extend(span.take());
+        free.extend(ended.take());
     }
 }
 
@@ -134,7 +133,7 @@ impl Drop for SubscriberNumber {
     fn drop(&mut self) {
         for part in &TABLE {
             let mut spans = part.lock();
-            let _ended = spans.newest.take_if(|(span, _)| span.subscriber == self.0);
+            let _ended = spans.newest.take_if(|newest| newest.id.subscriber == self.0);
             spans.others.retain(|span, _| span.subscriber != self.0);
             part.count(&spans);
         }
@@ -168,33 +167,19 @@ impl SpanId {
     }
 
     /// A span that is not in the table yet, in the memory of one that has ended.
-    pub(super) fn make(self, site: &'static CallSite, style: SpanStyle) -> Box<Span> {
+    pub(super) fn make(self, site: &'static CallSite, style: SpanStyle) -> Box<Live> {
         let own = with_free(Vec::pop);
         match own.or_else(|| self.part().lock().free.pop()) {
-            Some(mut span) => {
-                span.renew(site, style);
-                span
+            Some(mut live) => {
+                live.id = self;
+                live.span.renew(site, style);
+                live
             }
-            None => Box::new(Span::new(site, style)),
+            None => {
+                let span = Span::new(site, style);
+                Box::new(Live { id: self, span, handles: 0, parent: None })
+            }
         }
-    }
-
-    /// Keeps the memory of a span that has ended.
-    pub(super) fn recycle(self, span: Box<Span>) {
-        let mut span = Some(span);
-        with_free(|free| keep(free, &mut span));
-        // Of spans that end on other threads than those that made them.
-        if span.is_some() {
-            keep(&mut self.part().lock().free, &mut span);
-        }
-    }
-
-    /// Adds a span with one handle. Its parent was [acquired](Self::acquire) for it.
-    pub(super) fn insert(self, span: Box<Span>, parent: Option<Self>) {
-        let part = self.part();
-        let mut spans = part.lock();
-        spans.insert(self, Live { span, handles: 1, parent });
-        part.count(&spans);
     }
 
     /// False if there is no such span. No lock is taken. True if there may be one.
@@ -212,18 +197,19 @@ impl SpanId {
 
     /// Gives a handle back. True if it was the last one: then the span has ended, and lets go of its parent.
     pub(super) fn release(self) -> bool {
-        let Some(ended) = self.remove_handle() else { return false };
-        let mut next = Some((self, ended));
-        while let Some((id, Live { mut span, parent, .. })) = next.take() {
-            span.close();
-            id.recycle(span);
-            next = parent.and_then(|parent| Some((parent, parent.remove_handle()?)));
+        let mut ended = self.remove_handle();
+        let is_last = ended.is_some();
+        while let Some(mut live) = ended {
+            live.span.close();
+            let parent = live.parent.take();
+            live.recycle();
+            ended = parent.and_then(Self::remove_handle);
         }
-        true
+        is_last
     }
 
     /// The span, if this was its last handle.
-    fn remove_handle(self) -> Option<Live> {
+    fn remove_handle(self) -> Option<Box<Live>> {
         let part = self.part();
         let mut spans = part.lock();
         let live = spans.get_mut(self)?;
@@ -256,5 +242,27 @@ impl SpanId {
     #[inline]
     pub(super) fn changes(self) -> u32 {
         self.part().changes.load(Ordering::Relaxed)
+    }
+}
+
+impl Live {
+    /// Adds the span to the table, with one handle. Its parent was [acquired](SpanId::acquire) for it.
+    pub(super) fn insert(mut self: Box<Self>, parent: Option<SpanId>) {
+        (self.handles, self.parent) = (1, parent);
+        let part = self.id.part();
+        let mut spans = part.lock();
+        spans.insert(self);
+        part.count(&spans);
+    }
+
+    /// Keeps the memory of a span that has ended.
+    pub(super) fn recycle(self: Box<Self>) {
+        let part = self.id.part();
+        let mut ended = Some(self);
+        with_free(|free| keep(free, &mut ended));
+        // Of spans that end on other threads than those that made them.
+        if ended.is_some() {
+            keep(&mut part.lock().free, &mut ended);
+        }
     }
 }

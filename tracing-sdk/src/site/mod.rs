@@ -6,6 +6,7 @@
 //! | [`kept`] | what a guard keeps |
 //! | [`future`] | slices of futures: whole lives and polls |
 //! | [`sticky`] | counters and states whose last value every session gets |
+//! | [`remembered`] | that last value, which one thread reads while others change it |
 //! | [`time`] | times of the program |
 
 pub(crate) mod future;
