@@ -3,7 +3,8 @@
 //! Nothing in here is for products: it is public, but hidden in the documentation.
 
 use super::core::Service;
-use super::session::state::{Session, SetUpWait};
+use super::session::life::SetUpWait;
+use super::session::state::Session;
 use crate::accounts::Resource;
 use crate::buffer::{BufferLimits, Policy, TraceBuffer, Version};
 use crate::consumers::Consumer;
@@ -277,7 +278,7 @@ impl Service {
             uuid: session.uuid,
             state: session.state().name(),
             is_being_made: session.is_being_made(),
-            freed: session.freed,
+            freed: session.life.is_freed(),
             buffers: session.buffers.clone(),
         })
     }
@@ -292,8 +293,8 @@ impl Service {
     /// The session that waits for a file to be created.
     #[must_use]
     pub fn session_waiting(&self, token: u64) -> Option<SessionId> {
-        let wait = Some(SetUpWait::File(token));
-        self.sessions.values().find(|s| s.waits_for == wait).map(|session| session.id)
+        let wait = SetUpWait::File(token);
+        self.sessions.values().find(|s| s.life.waits_for(wait)).map(|session| session.id)
     }
 
     /// The user of a connection that is an accepted producer.

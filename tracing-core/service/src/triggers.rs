@@ -100,7 +100,7 @@ impl TriggerHistory {
             let count = self.count(name, now_ns);
             let mut taken = false;
             let waits = |s: &&mut Session| {
-                s.is_reachable()
+                s.life.is_reachable()
                     && s.state() != SessionState::ClonedReadOnly
                     && s.triggers.by_name.contains_key(name.as_str())
             };

@@ -55,7 +55,7 @@ impl Service {
             if let Some(compressing) = session.compressing.as_mut().filter(|c| !c.is_due()) {
                 compressing.release(user, &mut self.turn.accounts);
             }
-            if session.freed {
+            if session.life.is_freed() {
                 stop::limit_file_stall(id, &mut self.turn);
             }
             return self.after_piece(id);

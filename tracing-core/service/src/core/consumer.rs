@@ -168,7 +168,9 @@ impl Service {
                 self.continue_queries(client);
             }
             Request::QueryCapabilities(_) => query::capabilities(client, call, &mut turn.out),
-            Request::SaveTraceForBugreport(_) => query::retired(client, call, &mut turn.out),
+            Request::SaveTraceForBugreport(_) => {
+                query::refuse_save_for_bugreport(client, call, &mut turn.out)
+            }
             Request::Detach(r) => {
                 self.detach_request(client, call, session, r.key.unwrap_or_default());
             }

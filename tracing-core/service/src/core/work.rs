@@ -7,7 +7,8 @@ use crate::scrape::Uncommitted;
 use crate::session::admission::RequestFile;
 use crate::session::flush_request::BufferGroup;
 use crate::session::instance::InstanceKey;
-use crate::session::state::{EndError, SetUpWait};
+use crate::session::life::SetUpWait;
+use crate::session::state::EndError;
 use crate::session::{flush, set_up, start, stop};
 use crate::step::Step;
 use crate::work::{Scrape, ScrapeThen, SetUp, Todo, Waiter, Work};
@@ -258,7 +259,7 @@ impl Service {
         let (turn, buffers) = (&mut self.turn, &mut self.buffers);
         let Some(session) = self.sessions.get_mut(id) else { return };
         // Nobody reads what is in the buffers of a session that is freed, but for its file.
-        let is_read = !session.is_ending || session.file.is_some();
+        let is_read = session.life.is_reachable() || session.file.is_some();
         let (range, producers) = ((&mut scrape, end), &mut self.producers);
         if is_read && !self.commits.scrape_all(session, range, producers, buffers, turn) {
             return session.work.todo.push_front(Todo::Scrape(scrape));
@@ -274,15 +275,17 @@ impl Service {
     /// Sets up data sources for a session, as far as `left` allows.
     fn continue_set_up(&mut self, id: SessionId, mut job: SetUp, left: u64) {
         let end = self.turn.work.saturating_add(left);
-        let Some(session) = self.sessions.get_mut(id).filter(|s| !s.is_ending) else { return };
+        let Some(session) = self.sessions.get_mut(id).filter(|s| s.life.is_reachable()) else {
+            return;
+        };
         let (producers, consumers) = (&mut self.producers, &mut self.consumers);
         let (sources, turn) = (&self.sources, &mut self.turn);
         if !set_up::all(session, &mut job, end, sources, producers, consumers, turn) {
             return session.work.todo.push_front(Todo::SetUp(job));
         }
-        if session.waits_for == Some(SetUpWait::Sources) {
+        if session.life.waits_for(SetUpWait::Sources) {
             set_up::note_unregistered(session, producers, turn);
-            session.waits_for = None;
+            session.life.end_wait();
             turn.then(Step::Configured(id));
         }
     }
@@ -290,7 +293,9 @@ impl Service {
     /// Starts the instances of a session, as far as `left` allows.
     fn start_instances(&mut self, id: SessionId, after: Option<InstanceKey>, left: u64) {
         let end = self.turn.work.saturating_add(left);
-        let Some(session) = self.sessions.get_mut(id).filter(|s| !s.is_ending) else { return };
+        let Some(session) = self.sessions.get_mut(id).filter(|s| s.life.is_reachable()) else {
+            return;
+        };
         let (producers, consumers) = (&mut self.producers, &mut self.consumers);
         let next = start::instances(session, after, end, producers, consumers, &mut self.turn);
         if next.is_some() {
@@ -331,10 +336,8 @@ impl Service {
 
     /// Destroys a session. The stop of its instances, and what its file still gets, are done in pieces.
     pub(super) fn free(&mut self, id: SessionId, reason: EndError) {
-        let Some(session) = self.sessions.get_mut(id).filter(|session| !session.freed) else {
-            return;
-        };
-        if !std::mem::replace(&mut session.is_ending, true) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if session.life.begin_end() {
             session.work.todo.retain(|todo| !matches!(todo, Todo::SetUp(_)));
             stop::free(session, reason, &mut self.turn);
         }

@@ -64,7 +64,10 @@ pub(crate) fn attach<'a>(
     }
     let uid = consumer.peer.uid;
     let found = sessions.values_mut().find(|s| {
-        s.is_reachable() && s.uid == uid && !key.is_empty() && s.detach_key.as_deref() == Some(key)
+        s.life.is_reachable()
+            && s.uid == uid
+            && !key.is_empty()
+            && s.detach_key.as_deref() == Some(key)
     });
     let session = found.ok_or_else(|| SessionError::NotDetached(key.to_owned()))?;
     consumer.session = Some(session.id);

@@ -16,8 +16,9 @@ use super::config::Checked;
 use super::events::SessionState;
 use super::file::SessionFile;
 use super::flush_request::FlushStrategy;
+use super::life::SetUpWait;
 use super::priority::{self, Priority};
-use super::state::{Session, Sessions, SetUpWait};
+use super::state::{Session, Sessions};
 use super::stop::refuse_to_detach;
 use super::trigger_config::TriggerMode;
 use crate::buffers::Buffers;
@@ -178,7 +179,7 @@ pub(crate) fn admit(
     }
     let token = if wants_boost { priority.request(turn, highest) } else { None };
     match token {
-        Some(token) => session.waits_for = Some(SetUpWait::Priority(token)),
+        Some(token) => session.life.wait_for(SetUpWait::Priority(token)),
         None => turn.then(Step::CreateFile(id)),
     }
 }
@@ -251,8 +252,13 @@ pub(crate) fn create_file(session: &mut Session, turn: &mut Turn) {
         return turn.then(Step::FailEnabling { session: session.id, error });
     };
     let token = turn.next_token();
-    session.waits_for = Some(SetUpWait::File(token));
+    session.life.wait_for(SetUpWait::File(token));
     turn.out.create_file(token, client, session.uid, path);
+}
+
+/// The session that waits for that, and is not freed meanwhile.
+fn waiting_for(what: SetUpWait, sessions: &mut Sessions) -> Option<&mut Session> {
+    sessions.values_mut().find(|s| s.life.waits_for(what) && !s.life.is_freed())
 }
 
 /// The shell created the file that an `EnableTracing` waits for, or could not.
@@ -262,14 +268,13 @@ pub(crate) fn file_created(
     sessions: &mut Sessions,
     turn: &mut Turn,
 ) {
-    let wait = Some(SetUpWait::File(token));
-    let Some(session) = sessions.values_mut().find(|s| s.waits_for == wait && !s.freed) else {
+    let Some(session) = waiting_for(SetUpWait::File(token), sessions) else {
         if let Ok(file) = result {
             turn.out.close_file(file);
         }
         return;
     };
-    session.waits_for = None;
+    session.life.end_wait();
     let id = session.id;
     match result {
         Ok(file) => {
@@ -291,11 +296,9 @@ pub(crate) fn priority_set(
     sessions: &mut Sessions,
     turn: &mut Turn,
 ) {
-    let wait = Some(SetUpWait::Priority(token));
-    let session = sessions.values_mut().find(|s| s.waits_for == wait && !s.freed);
-    match (session, result) {
+    match (waiting_for(SetUpWait::Priority(token), sessions), result) {
         (Some(session), result) => {
-            session.waits_for = None;
+            session.life.end_wait();
             turn.then(match result {
                 Ok(()) => Step::CreateFile(session.id),
                 Err(reason) => {
@@ -377,7 +380,7 @@ fn check_others(
     // Sessions of which only the file is left count, too: they still hold memory. An exclusive session does not
     // wait for those that it ended itself.
     let exclusive = config.exclusive_prio.unwrap_or(0) > 0;
-    let counted = || sessions.values().filter(|s| !exclusive || s.is_reachable());
+    let counted = || sessions.values().filter(|s| !exclusive || s.life.is_reachable());
     let count = counted().filter(|s| s.uid == uid).count();
     if count >= limits::SESSIONS_PER_UID_MAX {
         return Err(SessionError::TooManyOfUid { count, uid });
@@ -422,7 +425,7 @@ pub(crate) fn configure(session: &mut Session, sources: &Sources, turn: &mut Tur
     if let Some(note) = note {
         turn.out.info(note);
     }
-    session.waits_for = Some(SetUpWait::Sources);
+    session.life.wait_for(SetUpWait::Sources);
     session.known_sources = sources.last();
     let job = Box::new(SetUp { last: sources.last(), ..SetUp::default() });
     turn.then(Step::SetUp { session: session.id, job });
@@ -449,7 +452,7 @@ pub(crate) fn configured(session: &mut Session, consumers: &mut Consumers, turn:
     );
     turn.out.info(line);
     let id = session.id;
-    if session.ends_when_made {
+    if session.life.ends_when_made() {
         turn.then(Step::Disable { session: id, immediate: false, error: None });
     } else if session.triggers.mode == TriggerMode::Start {
         let trigger = session.config.trigger_config.as_ref();

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `admission`, `checking`, `config`, `trigger_config` | a request, the checks of its config |
 //! | `instance`, `events`, `file`, `flush_request`, `sequence` | what a session is made of |
+//! | `life` | where a session is between its request and its end |
 //! | `state` | the session, and all sessions |
 //! | `enable`, `priority`, `set_up`, `start`, `changing` | from the request to data that flows |
 //! | `flush` | asks producers for what they still hold |
@@ -36,6 +37,7 @@ pub(crate) mod flush;
 pub(crate) mod flush_request;
 pub(crate) mod instance;
 pub(crate) mod invalid;
+pub(crate) mod life;
 pub(crate) mod pending_clone;
 pub(crate) mod priority;
 pub(crate) mod quota;

@@ -10,9 +10,10 @@ use super::changing::Changing;
 use super::config::{name_of, target_buffer};
 use super::events::SessionState;
 use super::instance::Instance;
+use super::life::SetUpWait;
 use super::quota::{Full, Owner};
 use super::start;
-use super::state::{Session, SetUpWait};
+use super::state::Session;
 use crate::accounts::User;
 use crate::command_queue::{Change, Command};
 use crate::consumers::Consumers;
@@ -37,11 +38,11 @@ pub(crate) fn source_name(session: &Session, index: usize) -> &str {
 /// Whether data sources are set up for a session now.
 fn is_open(session: &Session) -> bool {
     matches!(session.state(), SessionState::Configured | SessionState::Started)
-        || session.waits_for == Some(SetUpWait::Sources)
+        || session.life.waits_for(SetUpWait::Sources)
 }
 
-/// Sets up a new registration for a session, if its config means it, from data source `from` of the config on, until
-/// the work of `turn` is `end`. Returns the index to go on with, if there is one.
+/// Sets up a new registration for a session, if its config asks for that data source, from data source `from` of the
+/// config on, until the work of `turn` is `end`. Returns the index to go on with, if there is one.
 pub(crate) fn registered(
     session: &mut Session,
     key: SourceKey,
@@ -68,8 +69,8 @@ pub(crate) fn registered(
     None
 }
 
-/// Puts a registration that was refused into the ledger of a session, if its config means it; otherwise as
-/// [`registered`].
+/// Puts a registration that was refused into the ledger of a session, if its config asks for that data source;
+/// otherwise as [`registered`].
 pub(crate) fn refused(
     session: &mut Session,
     loss: &Loss,
@@ -92,15 +93,16 @@ pub(crate) fn refused(
     None
 }
 
-/// Puts what producers could not register before into the ledger of a session that is set up, if its config means it.
+/// Puts what producers could not register before into the ledger of a session that is set up, if its config asks for
+/// it.
 pub(crate) fn note_unregistered(session: &mut Session, producers: &Producers, turn: &mut Turn) {
     let producers = producers.values().filter(|p| !p.gone && !p.unregistered.is_empty());
     let mut losses = Vec::new();
-    let mut wanted = None;
+    let mut names_of_config = None;
     for producer in producers {
         let all = 0..session.config.data_sources.len();
         let names = || all.map(|index| source_name(session, index)).collect::<BlockSet<&str>>();
-        let wanted = wanted.get_or_insert_with(names);
+        let wanted = names_of_config.get_or_insert_with(names);
         for source in producer.unregistered.iter() {
             turn.spend(limits::WORK_PER_ENTRY);
             if wanted.contains(&**source) {
@@ -110,7 +112,7 @@ pub(crate) fn note_unregistered(session: &mut Session, producers: &Producers, tu
         }
     }
     // It borrows the config.
-    drop(wanted);
+    drop(names_of_config);
     losses.into_iter().for_each(|loss| session.note_loss(loss, turn));
 }
 
@@ -169,7 +171,7 @@ fn instance_and_start(
     }
 }
 
-/// Sets up one registration for one data source of a session's config, if the config means it.
+/// Sets up one registration for one data source of a session's config, if that is for its producer.
 pub(crate) fn instance(
     session: &mut Session,
     index: usize,
@@ -194,9 +196,9 @@ pub(crate) fn instance(
     let user = User::of(&producer.peer);
     let is_unlimited = !turn.accounts.is_limited(user) || user.is(session.uid);
     let owner = Owner { user, is_unlimited };
-    // One user can make as many.
+    // Before the name is matched, too: one user can make hundreds of thousands of matches.
     if !has_quota(session, (producer, source), owner, 0, turn)
-        || !is_meant(session, index, (producer, source), turn)
+        || !is_asked_for(session, index, (producer, source), turn)
     {
         return None;
     }
@@ -241,7 +243,7 @@ pub(crate) fn instance(
     Some(id)
 }
 
-/// A data source that the config means is not set up.
+/// A data source that the config asks for is not set up.
 fn lose_instance(
     session: &mut Session,
     producer: &Producer,
@@ -253,14 +255,14 @@ fn lose_instance(
     session.note_loss(loss, turn);
 }
 
-/// Only producers of the user of the service are wanted, and this is none of them: it is lost, if the config means it.
+/// Only producers of the user of the service are wanted, and this is none of them: what the config asks for is lost.
 fn lock_out(
     session: &mut Session,
     index: usize,
     (producer, source): (&mut Producer, &Source),
     turn: &mut Turn,
 ) -> Option<InstanceId> {
-    if is_meant(session, index, (producer, source), turn) {
+    if is_asked_for(session, index, (producer, source), turn) {
         lose_instance(session, producer, source, Reason::LockedOut, turn);
     }
     None
@@ -326,7 +328,7 @@ fn provide_smb(producer: &mut Producer, trace: &TraceConfig, turn: &mut Turn) ->
 }
 
 /// Whether a data source of a session is for that producer.
-fn is_meant(
+fn is_asked_for(
     session: &mut Session,
     index: usize,
     (producer, source): (&mut Producer, &Source),
@@ -349,14 +351,14 @@ fn is_meant(
         now_ns: turn.now.boot_ns,
         exceeded: false,
     };
-    let meant = filter.wants_producer(&producer.name, &mut cost);
+    let is_asked_for = filter.wants_producer(&producer.name, &mut cost);
     if cost.exceeded {
         session.match_budget_exceeded = true;
         let text = format_args!("session {}: {BUDGET_EXCEEDED}", session.id);
         producer.log_error(&mut turn.out, text);
         lose_instance(session, producer, source, Reason::NameNotMatched, turn);
     }
-    meant
+    is_asked_for
 }
 
 /// A data source's config with what the service adds before its producer sees it; the rest, unknown fields too,

@@ -9,6 +9,7 @@ use super::events::{ConcurrentEvent, PendingEvents, SessionState, TriggerHit};
 use super::file::SessionFile;
 use super::flush_request::{FinalFlush, FlushStrategy, PendingFlush};
 use super::instance::Instances;
+use super::life::Life;
 use super::sequence::SequenceIds;
 use super::trigger_config::{TriggerMode, Triggers};
 use crate::accounts::{Resource, User};
@@ -38,15 +39,6 @@ pub(crate) struct SessionCounters {
     pub(crate) flushes_failed: u64,
 }
 
-/// What an admitted session waits for before it is configured, by the token of the request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SetUpWait {
-    File(u64),
-    Priority(u64),
-    /// Not for the shell: its data sources are being set up.
-    Sources,
-}
-
 /// The error that a consumer is told with the end of its session; none if it ended as it should.
 pub(crate) type EndError = Option<SessionError>;
 
@@ -74,9 +66,7 @@ pub(crate) struct Session {
     pub(crate) encoded: SortedMap<usize, Bytes>,
     /// (least, most significant half)
     pub(crate) uuid: (i64, i64),
-    state: SessionState,
-    state_since_ns: u64,
-    pub(crate) waits_for: Option<SetUpWait>,
+    pub(crate) life: Life,
     /// The number of the last registration that its set-up looks at.
     pub(crate) known_sources: u64,
     /// What it does in pieces.
@@ -118,18 +108,10 @@ pub(crate) struct Session {
     pub(crate) boost: Option<Boost>,
     /// Its consumer asked to leave it under a key before it was set up: the call is answered then.
     pub(crate) detaches: Outlined<Option<(Option<CallId>, String)>>,
-    /// Its end was asked for before it was set up.
-    pub(crate) ends_when_made: bool,
     /// The session is over, and its consumer is to be told so once the file is closed.
     pub(crate) pending_end_error: Option<EndError>,
     /// What the consumer was told: a consumer that attaches later is told the same.
     pub(crate) reported_end_error: EndError,
-    /// Its instances are stopped without waiting for them.
-    pub(crate) stops_at_once: bool,
-    /// It is about to be freed: no request reaches it any more. What it does in pieces comes before that.
-    pub(crate) is_ending: bool,
-    /// Freed, but its file is not closed yet. No request reaches it any more.
-    pub(crate) freed: bool,
 }
 
 impl Session {
@@ -151,9 +133,7 @@ impl Session {
             config,
             encoded: SortedMap::new(),
             uuid,
-            state: SessionState::Disabled,
-            state_since_ns: 0,
-            waits_for: None,
+            life: Life::new(),
             known_sources: 0,
             work: Work::default(),
             buffers: Vec::new(),
@@ -181,12 +161,8 @@ impl Session {
             is_uncompressed_told: false,
             boost: None,
             detaches: Outlined::default(),
-            ends_when_made: false,
             pending_end_error: None,
             reported_end_error: None,
-            stops_at_once: false,
-            is_ending: false,
-            freed: false,
         }
     }
 
@@ -195,13 +171,12 @@ impl Session {
     }
 
     pub(crate) fn state(&self) -> SessionState {
-        self.state
+        self.life.state()
     }
 
     /// Whether producers still record into it.
     pub(crate) fn records(&self) -> bool {
-        use SessionState::{Configured, Started, Stopping};
-        matches!(self.state, Configured | Started | Stopping)
+        self.life.records()
     }
 
     /// Puts a loss into the ledger, unless the session is over. What is missing when it is set up is one, too.
@@ -234,14 +209,9 @@ impl Session {
         }
     }
 
-    /// Whether requests can reach it.
-    pub(crate) fn is_reachable(&self) -> bool {
-        !self.freed && !self.is_ending
-    }
-
     /// Whether it was admitted but is not set up yet.
     pub(crate) fn is_being_made(&self) -> bool {
-        self.waits_for.is_some()
+        self.life.is_being_made()
     }
 
     /// The only way to change the state. Other sessions that asked for it are told.
@@ -249,9 +219,7 @@ impl Session {
     /// # Panics
     /// On a transition that the table does not have: an error of the service, whatever peers did.
     pub(crate) fn set_state(&mut self, turn: &mut Turn, state: SessionState) {
-        assert!(self.state.may_become(state), "{:?} cannot become {state:?}", self.state);
-        self.state = state;
-        self.state_since_ns = turn.now.boot_ns;
+        self.life.set_state(state, turn.now.boot_ns);
         turn.then(Step::AnnounceState(self.as_concurrent_event()));
     }
 
@@ -280,8 +248,8 @@ impl Session {
     /// An event for other sessions' traces about this one, as it is now.
     pub(crate) fn as_concurrent_event(&self) -> ConcurrentEvent {
         ConcurrentEvent {
-            at_ns: self.state_since_ns,
-            state: self.state,
+            at_ns: self.life.state_since_ns(),
+            state: self.state(),
             name: clip_name(self.name()).to_owned(),
             id: self.id,
             uid: self.uid,
@@ -292,7 +260,7 @@ impl Session {
     /// Whether its trace must not be read: no trigger came yet, or it is there to be cloned only.
     pub(crate) fn waits_for_trigger(&self) -> bool {
         let untriggered = !self.triggers.by_name.is_empty() && !self.triggered;
-        self.state != SessionState::ClonedReadOnly
+        self.state() != SessionState::ClonedReadOnly
             && (untriggered || self.triggers.mode == TriggerMode::Clone)
     }
 
@@ -348,12 +316,12 @@ impl Sessions {
 
     /// Those that are not freed.
     pub(crate) fn live(&self) -> impl Iterator<Item = &Session> {
-        self.by_id.values().filter(|session| !session.freed)
+        self.by_id.values().filter(|session| !session.life.is_freed())
     }
 
     /// Those that requests can reach: also none that is about to be freed.
     pub(crate) fn reachable(&self) -> impl Iterator<Item = &Session> {
-        self.by_id.values().filter(|session| session.is_reachable())
+        self.by_id.values().filter(|session| session.life.is_reachable())
     }
 
     pub(crate) fn ids(&self) -> Vec<SessionId> {
@@ -422,8 +390,8 @@ impl Sessions {
     /// Tells sessions that asked for it of the new state of another one.
     pub(crate) fn announce(&mut self, event: &ConcurrentEvent) {
         for other in self.by_id.values_mut() {
-            if other.id != event.id && !other.state.is_settled() && other.wants_concurrent_events()
-            {
+            let is_told = !other.state().is_settled() && other.wants_concurrent_events();
+            if is_told && other.id != event.id {
                 other.pending.concurrent(event.clone());
             }
         }

@@ -77,8 +77,8 @@ pub(crate) fn disable(session: &mut Session, immediate: bool, error: EndError, t
     }
     let immediate = match session.state() {
         // What is set up already is stopped, and the rest is not set up.
-        SessionState::Disabled if session.is_being_made() && session.is_ending => true,
-        SessionState::Disabled if session.is_being_made() => return session.ends_when_made = true,
+        SessionState::Disabled if session.is_being_made() && !session.life.is_reachable() => true,
+        SessionState::Disabled if session.is_being_made() => return session.life.end_when_made(),
         SessionState::Disabled | SessionState::ClonedReadOnly => return,
         SessionState::Stopping if immediate => return begin_stop(session, true, turn),
         SessionState::Stopping => return,
@@ -93,7 +93,7 @@ pub(crate) fn disable(session: &mut Session, immediate: bool, error: EndError, t
 
 /// Begins to stop all instances, again if some are stopping already.
 fn begin_stop(session: &mut Session, at_once: bool, turn: &mut Turn) {
-    session.stops_at_once |= at_once;
+    session.life.stop(at_once);
     session.work.todo.retain(|todo| !matches!(todo, Todo::Start(_) | Todo::Stop(_)));
     turn.then(Step::StopInstances(session.id));
 }
@@ -154,7 +154,7 @@ fn stop_instance(
     turn: &mut Turn,
 ) {
     let Some(was) = session.instances.get(&key).map(Instance::state) else { return };
-    let at_once = session.stops_at_once;
+    let at_once = session.life.stops_at_once();
     if was == InstanceState::Stopped {
         return;
     }
@@ -345,7 +345,7 @@ pub(crate) fn release(
         // The session was not set up, so nothing was written to the file.
         turn.out.close_file(file.id);
     }
-    session.freed = true;
+    session.life.set_freed();
     let error = session.pending_end_error.take().unwrap_or(reason);
     if let Some(client) = session.consumer.take() {
         refuse_to_detach(session, client, consumers, turn);
@@ -382,7 +382,7 @@ pub(crate) fn limit_file_stall(id: SessionId, turn: &mut Turn) {
 
 /// The timer of that: the rest is dropped, and the session holds nothing any more.
 pub(crate) fn file_stalled(session: &mut Session, turn: &mut Turn) {
-    debug_assert!(session.freed, "the timer is that of a freed session");
+    debug_assert!(session.life.is_freed(), "the timer is that of a freed session");
     let id = session.id;
     if let Some(file) = session.file.take() {
         turn.out.abandon_file(file.id);

@@ -158,7 +158,7 @@ pub(crate) fn written(
         |s: &&mut Session| s.file.as_ref().is_some_and(|f| f.id == file && f.has_in_flight());
     let Some(session) = sessions.values_mut().find(is_of) else { return };
     let id = session.id;
-    if session.freed {
+    if session.life.is_freed() {
         limit_file_stall(id, turn);
     }
     let is_closed = session.file.as_mut().is_some_and(|file| file.written());
@@ -191,7 +191,7 @@ fn failed(session: &mut Session, reason: String, turn: &mut Turn) {
 /// The file is complete and closed, or lost.
 pub(crate) fn closed(session: &mut Session, turn: &mut Turn) {
     session.file = None;
-    turn.then(if session.freed {
+    turn.then(if session.life.is_freed() {
         Step::Erase(session.id)
     } else if session.state() == SessionState::ClonedReadOnly {
         Step::CloneWritten { session: session.id, error: None }

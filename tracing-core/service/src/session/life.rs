@@ -1,0 +1,139 @@
+//! Where a session is in its life.
+//!
+//! ```text
+//!   admitted ──> CONFIGURED ──> STARTED ──> STOPPING ──> DISABLED     its state, see the module of all this
+//!    waits for a file, a priority,
+//!    its data sources
+//!
+//!   reachable ──> ending ────────────────────> freed                  begins at any place of the line above
+//!                 no request reaches it,        its file may still
+//!                 its instances are separated   be written
+//! ```
+
+use super::events::SessionState;
+
+/// What an admitted session waits for before it is configured, by the token of the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SetUpWait {
+    File(u64),
+    Priority(u64),
+    /// Not for the shell: its data sources are being set up.
+    Sources,
+}
+
+/// How far the end of a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    No,
+    /// It is about to be freed: no request reaches it any more. What it does in pieces comes before that.
+    Begun,
+    /// Freed, but its file may not be closed yet.
+    Freed,
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Life {
+    state: SessionState,
+    state_since_ns: u64,
+    waits_for: Option<SetUpWait>,
+    ends_when_made: bool,
+    stops_at_once: bool,
+    end: End,
+}
+
+impl Life {
+    /// Of a session that is admitted.
+    pub(crate) const fn new() -> Self {
+        Self {
+            state: SessionState::Disabled,
+            state_since_ns: 0,
+            waits_for: None,
+            ends_when_made: false,
+            stops_at_once: false,
+            end: End::No,
+        }
+    }
+
+    pub(crate) fn state(&self) -> SessionState {
+        self.state
+    }
+
+    /// When it got its state, boot time.
+    pub(crate) fn state_since_ns(&self) -> u64 {
+        self.state_since_ns
+    }
+
+    /// # Panics
+    /// On a transition that the table does not have: an error of the service, whatever peers did.
+    pub(crate) fn set_state(&mut self, state: SessionState, now_ns: u64) {
+        assert!(self.state.may_become(state), "{:?} cannot become {state:?}", self.state);
+        (self.state, self.state_since_ns) = (state, now_ns);
+    }
+
+    /// Whether producers still record into it.
+    pub(crate) fn records(&self) -> bool {
+        use SessionState::{Configured, Started, Stopping};
+        matches!(self.state, Configured | Started | Stopping)
+    }
+
+    /// Whether it was admitted but is not set up yet.
+    pub(crate) fn is_being_made(&self) -> bool {
+        self.waits_for.is_some()
+    }
+
+    pub(crate) fn waits_for(&self, what: SetUpWait) -> bool {
+        self.waits_for == Some(what)
+    }
+
+    pub(crate) fn wait_for(&mut self, what: SetUpWait) {
+        self.waits_for = Some(what);
+    }
+
+    /// What it waited for is there.
+    pub(crate) fn end_wait(&mut self) {
+        self.waits_for = None;
+    }
+
+    /// Its end was asked for before it is set up.
+    pub(crate) fn end_when_made(&mut self) {
+        self.ends_when_made = true;
+    }
+
+    pub(crate) fn ends_when_made(&self) -> bool {
+        self.ends_when_made
+    }
+
+    /// Its instances are stopped, from now on without waiting for them if `at_once`.
+    pub(crate) fn stop(&mut self, at_once: bool) {
+        self.stops_at_once |= at_once;
+    }
+
+    pub(crate) fn stops_at_once(&self) -> bool {
+        self.stops_at_once
+    }
+
+    /// Begins its end. False if that has begun before.
+    pub(crate) fn begin_end(&mut self) -> bool {
+        let is_first = self.is_reachable();
+        if is_first {
+            self.end = End::Begun;
+        }
+        is_first
+    }
+
+    /// It has neither instances nor a consumer any more.
+    pub(crate) fn set_freed(&mut self) {
+        self.end = End::Freed;
+    }
+
+    /// Whether requests can reach it.
+    pub(crate) fn is_reachable(&self) -> bool {
+        self.end == End::No
+    }
+
+    /// Whether it is freed. It exists as long as its file is not closed.
+    pub(crate) fn is_freed(&self) -> bool {
+        self.end == End::Freed
+    }
+}
