@@ -69,7 +69,7 @@ impl Grpc {
     }
 }
 
-/// What to generate.
+/// What to generate. A name in one of its lists that is not in the schema is an error.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     /// The schema. Every import must be among them, except the files of `google/protobuf` that
@@ -173,8 +173,6 @@ pub struct Config {
     pub enum_attributes: Vec<(String, String)>,
     /// Attributes of fields of owned structs and variants of oneofs, in the same way: `pkg.Order.price` is
     /// one field, `pkg.Order.unknown_fields` the field for unknown ones.
-    ///
-    /// In all of these lists, a name that is not in the schema is an error.
     pub field_attributes: Vec<(String, String)>,
 }
 

@@ -37,6 +37,11 @@ usage: protozero-codegen [options] FILE.proto...
       --extern PREFIX:M   the code of files below PREFIX is in module M of another
                           crate, such as ::common::schema; repeatable
       --runtime PATH      where code finds protozero, such as ::my_sdk::protozero
+      --types PATH        where code finds protozero_types, such as ::my_sdk::types
+      --generate-well-known
+                          generate google.protobuf.* as well, and do not use
+                          protozero_types
+      --no-names          owned messages do not know their full names
       --bytes NAME        use bytes::Bytes instead of Vec<u8> in the field, message or
                           package NAME (. is everything); repeatable
       --strings NAME      use protozero::SharedStr instead of String there; repeatable
@@ -46,6 +51,32 @@ usage: protozero-codegen [options] FILE.proto...
   -h, --help              this text
   -V, --version           the version
 ";
+
+/// Options without a value. With `_` in place of `-` they are those of the plugin.
+const SWITCHES: [&str; 6] =
+    ["compact", "generate-well-known", "lazy-utf8", "open-enums", "prost-names", "serde"];
+
+/// Options with a value.
+const WITH_VALUE: [&str; 18] = [
+    "api-kinds",
+    "bytes",
+    "drop-unknown-fields",
+    "enum-attribute",
+    "extern",
+    "feature",
+    "field-attribute",
+    "flat",
+    "grpc",
+    "grpc-feature",
+    "grpc-runtime",
+    "message-attribute",
+    "reader-feature",
+    "root",
+    "runtime",
+    "strings",
+    "text-feature",
+    "types",
+];
 
 fn main() -> ExitCode {
     match run(Parser::from_env()) {
@@ -75,28 +106,9 @@ fn run(mut args: Parser) -> Result<(), Box<dyn std::error::Error>> {
                 protos.push(PathBuf::from(file));
                 continue;
             }
-            Arg::Long("api-kinds") => format!("api_kinds={}", args.value()?.string()?),
-            Arg::Long("grpc") => format!("grpc={}", args.value()?.string()?),
-            Arg::Long("grpc-runtime") => format!("grpc_runtime={}", args.value()?.string()?),
-            Arg::Long("open-enums") => "open_enums".into(),
-            Arg::Long("compact") => "compact".into(),
-            Arg::Long("prost-names") => "prost_names".into(),
-            Arg::Long("drop-unknown-fields") => {
-                format!("drop_unknown_fields={}", args.value()?.string()?)
-            }
-            Arg::Long("serde") => "serde".into(),
-            Arg::Long("flat") => format!("flat={}", args.value()?.string()?),
-            Arg::Long("lazy-utf8") => "lazy_utf8".into(),
-            Arg::Long("root") => format!("root={}", args.value()?.string()?),
-            Arg::Long("text-feature") => format!("text_feature={}", args.value()?.string()?),
-            Arg::Long("grpc-feature") => format!("grpc_feature={}", args.value()?.string()?),
-            Arg::Long("reader-feature") => format!("reader_feature={}", args.value()?.string()?),
-            Arg::Long("feature") => format!("feature={}", args.value()?.string()?),
-            Arg::Long("extern") => format!("extern={}", args.value()?.string()?),
-            Arg::Long("runtime") => format!("runtime={}", args.value()?.string()?),
-            Arg::Long("bytes") => format!("bytes={}", args.value()?.string()?),
-            Arg::Long("strings") => format!("strings={}", args.value()?.string()?),
-            Arg::Long(name @ ("message-attribute" | "enum-attribute" | "field-attribute")) => {
+            Arg::Long("no-names") => "names=false".into(),
+            Arg::Long(name) if SWITCHES.contains(&name) => name.replace('-', "_"),
+            Arg::Long(name) if WITH_VALUE.contains(&name) => {
                 let name = name.replace('-', "_");
                 format!("{name}={}", args.value()?.string()?)
             }

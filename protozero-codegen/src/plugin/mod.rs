@@ -103,6 +103,9 @@ fn options(parameter: &str) -> Vec<String> {
 }
 
 /// Sets one option, from `protoc` or our command line.
+///
+/// A new option of [`Config`] is an arm here, a line in the [module's](self) documentation, and a name in a list and a
+/// line of the help in `bin/protozero-codegen.rs`; and a method of `Build`, if build scripts use it often.
 pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
     let (name, value) = option.split_once('=').unwrap_or((option, ""));
     match name {
