@@ -107,6 +107,22 @@ pub fn register_all(producer: &Producer, ftrace: FtraceOptions) -> Result<(), Pr
     register_all_at(producer, &Root::system(), ftrace)
 }
 
+/// The names of all data sources.
+///
+/// ```
+/// assert!(tracing_probes::NAMES.contains(&"linux.sys_stats"));
+/// ```
+pub const NAMES: [&str; 8] = [
+    ftrace::NAME,
+    FrozenFtraceProbe::NAME,
+    InodeFileMapProbe::NAME,
+    ProcessStatsProbe::NAME,
+    SysStatsProbe::NAME,
+    SysfsPowerProbe::NAME,
+    SystemInfoProbe::NAME,
+    JournaldProbe::NAME,
+];
+
 /// Registers all sources, reading below `root`.
 ///
 /// # Errors

@@ -6,8 +6,18 @@
 //!     └─ an instance (session 2)
 //! ```
 //!
-//! To add one, implement [`Probe`], and register it in `register_all_at`. A probe knows no threads, no clocks but that
-//! of its [`Output`], and no other instances. It may block: that delays its kind alone.
+//! A probe knows no threads, no clocks but that of its [`Output`], and no other instances. It may block: that delays
+//! its kind alone.
+//!
+//! To add one:
+//!
+//! 1. If it has a config, add that to the schema: `protos/README.md`.
+//! 2. Implement [`Probe`] in a module of its own. [`Probe::Shared`] is [`Root`] if files are opened at each reading
+//!    (`sysfs_power`), or `PolledFiles` if the same files are read at each tick (`sys_stats`). Bounds go into `limits`.
+//! 3. Register it in `register_all_at`; add its name to [`NAMES`](crate::NAMES) and to the tables that a test compares
+//!    with them: in `lib.rs`, in the two READMEs, and in the manual page `traced_probes`.
+//! 4. Tests: `tests::World` is a folder in place of `/`, `tests::Alone` runs one instance. Add the kind to
+//!    `thousands_of_instances_and_flushes_take_one_thread` (`source/tests.rs`).
 
 use std::time::Duration;
 

@@ -70,7 +70,7 @@ impl Recorder<'_> {
         let mut session = TracingSession::begin(&mut consumer, self.config, output, options)?;
         if !matches!(host, ServiceHost::Running) {
             // It costs little in this process, and a refused session is not announced.
-            session.accepted()?;
+            session.wait_until_accepted()?;
         }
         control.session_begun()?;
         if let Some(key) = &self.request.detach {
@@ -137,7 +137,7 @@ impl Recorder<'_> {
         if self.request.background == Background::No {
             return Ok(());
         }
-        session.accepted()?;
+        session.wait_until_accepted()?;
         background::leave()?;
         if self.request.background == Background::Start {
             background::tell(true);
@@ -149,10 +149,10 @@ impl Recorder<'_> {
 fn not_available(absent: &[String]) -> Failure {
     let verb = if absent.len() == 1 { "is" } else { "are" };
     Failure::new(format_args!(
-        "{} {verb} not available here: tracebox itself has linux.frozen_ftrace, linux.ftrace, linux.inode_file_map, \
-         linux.process_stats, linux.sys_stats, linux.sysfs_power, linux.system_info and linux.systemd_journald (for \
-         others run traced and their producers, and record with perfetto)",
-        absent.join(", ")
+        "{} {verb} not available here: tracebox itself has {} (for others run traced and their producers, and record \
+         with perfetto)",
+        absent.join(", "),
+        tracing_probes::NAMES.join(", ")
     ))
 }
 

@@ -60,4 +60,4 @@ pub(crate) use self::source::{FtraceSource, descriptor, hard_reset};
 pub use self::tracefs::FTRACE_ROOTS;
 
 /// The name of the data source.
-const NAME: &str = "linux.ftrace";
+pub(crate) const NAME: &str = "linux.ftrace";

@@ -12,13 +12,13 @@ use crate::Root;
 use crate::limits::{JOURNAL_BATCH_BYTES, JOURNAL_MAILBOX_BYTES_MAX};
 use crate::probe::Shared;
 
-/// Folders that may have the program. The environment of a daemon is not asked.
+/// Folders that may have the program. `PATH` is not used: who starts the daemon must not choose the program.
 const FOLDERS: [&str; 3] = ["usr/bin", "bin", "run/current-system/sw/bin"];
 
 /// Folders with the journals of machines.
 const JOURNALS: [&str; 2] = ["run/log/journal", "var/log/journal"];
 
-/// Entries that one instance has not taken yet.
+/// Entries that one instance has not taken yet, and their bytes.
 #[derive(Debug, Default)]
 pub(super) struct Mailbox(Mutex<(VecDeque<Arc<Entry>>, usize)>);
 
@@ -74,7 +74,7 @@ impl Journal {
             );
             return None;
         };
-        self.check_journal();
+        self.warn_of_unreadable_journal();
         let boot_id = self.root.read_line("proc/sys/kernel/random/boot_id").unwrap_or_default();
         let boot_id = boot_id.bytes().filter(|byte| *byte != b'-').collect();
         match Following::begin(Command::new(program), boot_id) {
@@ -90,7 +90,7 @@ impl Journal {
     }
 
     /// `journalctl` prints what this user may read, and does not tell what that leaves out.
-    fn check_journal(&self) {
+    fn warn_of_unreadable_journal(&self) {
         let machine = self.root.read_line("etc/machine-id").unwrap_or_default();
         if machine.len() != 32 || !machine.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return;

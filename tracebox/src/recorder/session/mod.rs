@@ -209,7 +209,7 @@ impl<'c> TracingSession<'c> {
     ///
     /// # Errors
     /// When it has refused the session, or is gone.
-    pub fn accepted(&mut self) -> Result<(), Failure> {
+    pub fn wait_until_accepted(&mut self) -> Result<(), Failure> {
         // A service may refuse in a task it queues, but that task runs before the second of these.
         for _ in 0..2 {
             self.consumer.query_capabilities().map_err(session_failure)?;

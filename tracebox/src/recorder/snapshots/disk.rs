@@ -10,9 +10,9 @@ use protos::TraceConfig;
 use crate::console;
 use crate::failure::{Context, Failure};
 
-/// Part of a disk that stays free: a twentieth ...
+/// A disk divided by this stays free, but not more than [`FREE_BYTES_MAX`].
 const FREE_PART: u64 = 20;
-/// ... but not more than this, bytes.
+/// What stays free at most, bytes.
 const FREE_BYTES_MAX: u64 = 1 << 30;
 
 /// Bytes that a disk has, and that this user can still write.

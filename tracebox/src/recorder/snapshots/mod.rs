@@ -37,8 +37,9 @@ use crate::report::{Outcome, SnapshotResults};
 /// written.
 const QUEUE_MAX: usize = 64;
 
-/// Snapshots that were not taken and are all told of. Later ones are told of only in part.
-const REFUSALS_TOLD: usize = 16;
+/// So many snapshots that were not taken have a line of the log each. Behind them only those whose number is a power of
+/// two have one.
+const REFUSALS_LOGGED: usize = 16;
 
 /// Makes a connection for one snapshot.
 pub type Connect = Box<dyn Fn() -> Result<Consumer, Failure> + Send>;
@@ -123,7 +124,7 @@ impl Snapshots {
         if let Err(TrySendError::Full(hit)) = hits.try_send(hit) {
             self.left_out += 1;
             let name = hit.trigger_name.unwrap_or_default();
-            tell_refusal(self.left_out, &name, &format!("{QUEUE_MAX} wait already"));
+            log_refusal(self.left_out, &name, &format!("{QUEUE_MAX} wait already"));
         }
     }
 
@@ -191,7 +192,7 @@ impl Worker {
             }
             Err(failure) => {
                 self.results.failed += 1;
-                tell_refusal(self.results.failed, trigger, &failure.to_string());
+                log_refusal(self.results.failed, trigger, &failure.to_string());
             }
         }
         *self.shared.lock() = None;
@@ -225,11 +226,11 @@ impl Worker {
     }
 }
 
-/// Tells that a snapshot was not taken: not always, because any program can fire triggers.
-fn tell_refusal(count: usize, trigger: &str, why: &str) {
-    if count <= REFUSALS_TOLD || count.is_power_of_two() {
+/// Logs that a snapshot was not taken: not always, because any program can fire triggers.
+fn log_refusal(count: usize, trigger: &str, why: &str) {
+    if count <= REFUSALS_LOGGED || count.is_power_of_two() {
         let number =
-            if count > REFUSALS_TOLD { format!(" (number {count})") } else { String::new() };
+            if count > REFUSALS_LOGGED { format!(" (number {count})") } else { String::new() };
         console::log(&format!("No snapshot for trigger {trigger:?}: {why}{number}"));
     }
 }
