@@ -12,13 +12,13 @@ pub const CONSUMER_QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What the kernel keeps of commands and replies that one producer does not receive, bytes; with its own bookkeeping it
 /// is twice as much. A socket takes six times that otherwise, of the memory of the daemon, and no account counts it.
 pub const PRODUCER_SOCKET_BYTES: u32 = 16 * 1024;
-/// The same for a consumer, until it is sent more than that at once ...
+/// The same for a consumer, until it is sent more than that at once.
 pub const CONSUMER_SOCKET_BYTES: u32 = 4 * 1024;
-/// ... and from then on, if its socket may become large: as much as the kernel gives each socket.
+/// The same for a consumer that was sent more, if its socket may become large: as much as the kernel gives each socket.
 pub const LARGE_SOCKET_BYTES: u32 = 104 * 1024;
-/// Sockets of consumers of one user that may be large ...
+/// Sockets of consumers of one user that may be large. Others stay small, which takes more turns.
 pub const LARGE_SOCKETS_PER_USER_MAX: u64 = 64;
-/// ... and those of all users but root and that of the daemon. Others stay small, which takes more turns.
+/// Sockets of consumers of all users that may be large, but for root and the user of the daemon.
 pub const LARGE_SOCKETS_MAX: u64 = 256;
 /// What the connections of one user may keep together, bytes: parts of frames, and replies that were not taken. A
 /// connection that adds to more than that is closed: a user may have thousands.
@@ -36,9 +36,10 @@ pub const ACCEPTS_PER_TURN: usize = 64;
 /// Of these, connections that are kept, while more are ready than a turn serves: else those that come and leave at once
 /// would become ever more, and each turn would take longer to find those it serves.
 pub const ADMITTED_WHEN_BEHIND: usize = 4;
-/// Connections that one turn of the loop reads, by users in turn, and those whose waiting requests it handles ...
+/// Connections that one turn of the loop reads, by users in turn, and those whose waiting requests it handles.
 pub const CONNECTIONS_PER_TURN: usize = 64;
-/// ... and for so long, ns: one of them at least. What one sends in a turn takes some milliseconds to decode at worst.
+/// For how long one turn of the loop reads connections, ns; it reads one at least. What one sends in a turn takes some
+/// milliseconds to decode at worst.
 pub const SERVE_NS: u64 = 5_000_000;
 /// Requests of one connection handled in one turn of the loop, whatever they ask for: about 100 microseconds.
 pub const REQUESTS_PER_TURN: usize = 128;
@@ -50,17 +51,18 @@ pub const CLOSER_THREADS_MAX: usize = 32;
 /// Those of one user: while one waits, the other closes the rest of an honest user's descriptors.
 pub const CLOSER_THREADS_PER_USER_MAX: usize = 2;
 /// Descriptors of one user that may wait for a thread that closes them, before no more of them are received: those of
-/// one message. It is an eighth of the descriptors of the daemon, if that is less ...
+/// one message. It is an eighth of the descriptors of the daemon, if that is less.
 pub const CLOSER_WAITING_PER_USER_MAX: usize = 256;
-/// ... and those of all users, but for root and the user of the daemon; or a quarter.
+/// The same for all users, but for root and the user of the daemon. It is a quarter of the descriptors of the daemon,
+/// if that is less.
 pub const CLOSER_WAITING_MAX: usize = 2048;
 /// Both are at least this much.
 pub const CLOSER_WAITING_MIN: usize = 4;
 /// Files of one user that the service writes at a time, those included whose `close` has not returned. A user has at
 /// most 5 sessions and 16 clones. It is an eighth of the descriptors of the daemon, if that is less, but for root and
-/// the user of the daemon ...
+/// the user of the daemon.
 pub const FILES_PER_USER_MAX: usize = 64;
-/// ... and at least this many.
+/// A user may have so many files, however few descriptors the daemon has.
 pub const FILES_PER_USER_MIN: usize = 4;
 /// Users that the log keeps accounts of. All further ones share one account.
 pub const LOG_USERS_MAX: usize = 1024;
@@ -77,16 +79,16 @@ pub const LOG_LINES_WAITING_MAX: usize = 1024;
 /// Bytes of one line. The rest is cut.
 pub const LOG_LINE_BYTES_MAX: usize = 4096;
 /// Of the descriptors that can be opened when the daemon starts, this part is not for connections: it is for files of
-/// traces, and for what is on its way from a peer ...
+/// traces, and for what is on its way from a peer.
 pub const DESCRIPTORS_RESERVED_PART: u64 = 4;
-/// ... but at least this many.
+/// So many descriptors are not for connections, however few there are.
 pub const DESCRIPTORS_RESERVED_MIN: u64 = 16;
 /// Descriptors for connections, whatever the system allows: each connection takes memory, too, up to about 50 KiB of it
 /// on no account.
 pub const CONNECTION_DESCRIPTORS_MAX: u64 = 32 * 1024;
-/// The last ones are for root and the user of the daemon alone. Whatever others hold, they get none of this part ...
+/// The last ones are for root and the user of the daemon alone. Whatever others hold, they get none of this part.
 pub const DESCRIPTORS_KEPT_PART: u64 = 16;
-/// ... which is at least this many.
+/// So many descriptors are for root and the user of the daemon, however few there are.
 pub const DESCRIPTORS_KEPT_MIN: u64 = 8;
 /// How old the number of descriptors that can be opened may be, ns. Other threads open some, too.
 pub const DESCRIPTORS_ASKED_NS: u64 = 100_000_000;

@@ -1,7 +1,7 @@
 //! Regular expressions of names. They are a feature: few programs with a service of their own need them.
 
 #[cfg(feature = "name-regex")]
-mod built {
+mod compiled {
     use regex_lite::{Regex, RegexBuilder};
 
     /// A compiled expression.
@@ -25,8 +25,8 @@ mod built {
 }
 
 #[cfg(not(feature = "name-regex"))]
-mod built {
-    /// There is none.
+mod compiled {
+    /// No value of it exists: [`new`](Self::new) always fails.
     #[derive(Debug)]
     pub(crate) enum Expression {}
 
@@ -43,4 +43,4 @@ mod built {
     }
 }
 
-pub(crate) use built::Expression;
+pub(crate) use compiled::Expression;

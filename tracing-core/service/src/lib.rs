@@ -53,7 +53,7 @@
 //! | `timers`, `outbox`, `buffer_pool` | what is due when; effects; memory of replies, recycled |
 //! | `producers`, `consumers`, `observe` | the connections of both sides |
 //! | `commands`, `command_queue` | what producers are told, encoded; what waits until they took earlier commands |
-//! | `data_sources`, `matching` | what producers offer; expressions for their names, and their cost |
+//! | `data_sources`, `matching`, `expression` | what producers offer; expressions for their names, and their cost |
 //! | `buffers`, `commit` | trace buffers; chunks and patches, which are never trusted |
 //! | `retired` | memory of buffers that are gone, which is freed in pieces |
 //! | `scrape` | copies what writers have not committed |
@@ -63,6 +63,8 @@
 //! | `work` | what one producer may cause at once, and what waits; whose passes are compressed next |
 //! | `query`, `user_accounts`, `shell_accounts` | questions about the service; what each user has |
 //! | `session/` | the life of a session, from its config to its end |
+//! | `buffer/`, `filter/`, `compress/`, `packet/` | below the files here: each says what it is |
+//! | `limits`, `sort` | the bounds; sorts what is nearly sorted |
 //! | `test_hooks` | what simulations see of the service beside its effects |
 //!
 //! Trust: a producer is hostile; a consumer is trusted with data of its user, but not with the life of the service.

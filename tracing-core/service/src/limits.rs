@@ -166,9 +166,9 @@ pub const TRIGGERS_AT_ONCE: usize = 16;
 pub const WORK_PER_REGEX_STEP: u64 = 8;
 /// What a byte of a regular expression counts for that is compiled.
 pub const WORK_PER_COMPILED_BYTE: u64 = 32;
-/// What a byte of an answer that is encoded counts for ...
+/// What a byte of an answer that is encoded counts for.
 pub const WORK_PER_ENCODED_BYTE: u64 = 8;
-/// ... and the histograms of one writer in the statistics of a session.
+/// What the histograms of one writer in the statistics of a session count for.
 pub const WORK_PER_WRITER_STATS: u64 = 2 * 1024;
 /// What a byte that is read from a buffer for a reply or a file counts for.
 pub const WORK_PER_READ_BYTE: u64 = 4;
@@ -211,10 +211,10 @@ pub const COMMAND_WINDOW_BYTES: usize = 256 * 1024;
 /// They are set up, started and stopped in pieces, and removed so when their producer leaves.
 pub const INSTANCES_PER_SESSION_MAX: usize = 16 * 1024;
 /// The instances that a session may have, and the bytes of their configs, are divided into so many parts. The producers
-/// of one user get at most one part ...
+/// of one user get at most one part.
 pub const QUOTA_PARTS: usize = 4;
-/// ... and the producers of all users together get this many. Those of root, of the user of the service and of the user
-/// of the session have no such limit.
+/// The producers of all users together get so many of these parts. Those of root, of the user of the service and of the
+/// user of the session have no such limit.
 pub const QUOTA_PARTS_OF_USERS: usize = 3;
 /// Entries in the ledger of a session, each for losses of one producer for one reason. Further ones share an entry.
 pub const LEDGER_ENTRIES_MAX: usize = 128;
@@ -289,10 +289,10 @@ pub const CLONE_PIECE_BYTES: usize = 1024 * 1024;
 pub const FREE_PIECE_BYTES: usize = 4 * 1024 * 1024;
 /// Work to free memory, in bytes of it for one of work: the system takes its pages back, and copies nothing.
 pub const FREED_BYTES_PER_WORK: u64 = 16;
-/// Bytes of a buffer that an unfinished clone saves because they changed before they were copied. Beyond this ...
+/// Bytes of a buffer that an unfinished clone saves because they changed before they were copied. Beyond this each
+/// change that saves another block also copies [`CLONE_COPY_PER_CHANGE_BYTES`].
 pub const CLONE_SAVED_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// ... each change that saves another block also copies this many of the bytes that are left. So at most a sixteenth
-/// of the buffer is saved in addition.
+/// How many of the bytes that are left such a change copies. So at most a sixteenth of the buffer is saved in addition.
 pub const CLONE_COPY_PER_CHANGE_BYTES: usize = 64 * 1024;
 /// Sessions at a time, with clones.
 pub const SESSIONS_WITH_CLONES_MAX: usize = SESSIONS_MAX + CLONES_MAX;
@@ -314,28 +314,28 @@ pub const CLONE_COPY_LAST_MS: u64 = 5_000;
 /// Sequences without chunks that a buffer remembers, and not more than it may have with chunks. Only their last chunk
 /// id matters, which tells whether the next chunk is out of order.
 pub const EMPTY_SEQUENCES_PER_BUFFER_MAX: usize = 16 * 1024;
-/// The same in a buffer of version 2, which notices gaps by them. Beyond this many the oldest are forgotten ...
+/// The same in a buffer of version 2, which notices gaps by them. Beyond this many the oldest are forgotten, until
+/// [`EMPTY_SEQUENCES_V2_KEPT`] are left.
 pub const EMPTY_SEQUENCES_V2_MAX: usize = 1024 + 128;
-/// ... but this many (`kKeepLastEmptySeq`, `trace_buffer_v2.cc`).
+/// How many are left then (`kKeepLastEmptySeq`, `trace_buffer_v2.cc`).
 pub const EMPTY_SEQUENCES_V2_KEPT: usize = 1024;
 /// Sequences of a buffer with a histogram, which takes 200 bytes. Later ones have none. A producer chooses how many
-/// there are, so a buffer has one for so many bytes ...
+/// there are, so a buffer has one for so many bytes.
 pub const BYTES_PER_HISTOGRAM: usize = 1024;
-/// ... but at least this many ...
+/// Histograms that a buffer has at least, however small it is.
 pub const HISTOGRAMS_PER_BUFFER_MIN: usize = 1024;
-/// ... and at most this many.
+/// Histograms that a buffer has at most.
 pub const HISTOGRAMS_PER_BUFFER_MAX: usize = 64 * 1024;
 /// Writers that a trace tells of by themselves: in the statistics of its session, with their histograms, and in what
 /// says which sequences are in which buffer. It takes some milliseconds, each time that it is asked for.
 pub const WRITERS_TOLD_MAX: usize = 4096;
 /// Entries of the index of a buffer, of some eight bytes: each chunk is one. Beyond this many the oldest chunks are
 /// evicted, as if the buffer were full. There is one for so many bytes of the buffer: twice as many as it can have
-/// chunks, so that a sequence for each 512 bytes has its entries, too ...
+/// chunks, so that a sequence for each 512 bytes has its entries, too.
 pub const BYTES_PER_INDEX_ENTRY: usize = 8;
-/// ... but at least this many, for a thousand sequences ...
+/// Entries of an index at least, for a thousand sequences.
 pub const INDEX_ENTRIES_MIN: usize = 32 * 1024;
-/// ... and at most this many, because a clone copies the index in one turn. They suffice for 4 GiB of chunks of 256
-/// bytes.
+/// Entries of an index at most, because a clone copies it in one turn. They suffice for 4 GiB of chunks of 256 bytes.
 pub const INDEX_ENTRIES_MAX: usize = 16 * 1024 * 1024;
 /// What a sequence with chunks counts for.
 pub const ENTRIES_PER_SEQUENCE: usize = 32;

@@ -98,11 +98,11 @@ impl Observer {
         hit: &TriggerHit,
         out: &mut Outbox,
     ) -> bool {
-        if self.events.clone_trigger_hit.is_some() {
-            self.send(client, out);
-        }
         if self.mask & CLONE_TRIGGER_HIT == 0 {
             return false;
+        }
+        if self.events.clone_trigger_hit.is_some() {
+            self.send(client, out);
         }
         self.events.clone_trigger_hit = Some(ObservableEventsCloneTriggerHit {
             tracing_session_id: Some(id.get() as i64),
@@ -150,7 +150,8 @@ fn fitting(changes: &[ObservableEventsDataSourceInstanceStateChange]) -> usize {
         Some(*end)
     });
     let count = ends.take_while(|end| *end <= limits::OBSERVED_BYTES_MAX).count();
-    count.clamp(1.min(changes.len()), changes.len())
+    // One at least, however long it is.
+    count.max(1).min(changes.len())
 }
 
 fn response(events: ObservableEvents) -> bytes::Bytes {

@@ -41,7 +41,7 @@ pub(crate) fn capabilities(client: ClientId, call: Option<CallId>, out: &mut Out
 }
 
 /// Answers `SaveTraceForBugreport`, as upstream does.
-pub(crate) fn retired(client: ClientId, call: Option<CallId>, out: &mut Outbox) {
+pub(crate) fn refuse_save_for_bugreport(client: ClientId, call: Option<CallId>, out: &mut Outbox) {
     let text = "SaveTraceForBugreport is deprecated and does nothing: clone the session instead";
     let response = SaveTraceForBugreportResponse {
         success: Some(false),
@@ -178,9 +178,9 @@ impl StateSources<'_> {
             return true;
         }
         if after.is_none() {
-            self.accounts.remote().into_iter().for_each(|remote| {
+            if let Some(remote) = self.accounts.remote() {
                 add(remote.clone());
-            });
+            }
         }
         for user in self.accounts.users_after(*after) {
             *after = Some(user);

@@ -111,9 +111,9 @@ impl Match {
 /// A scrape of the memory of all producers of a session.
 #[derive(Debug)]
 pub(crate) struct Scrape {
-    /// The producer it goes on with ...
+    /// The producer it goes on with.
     pub(crate) at: ProducerId,
-    /// ... and what is in its memory.
+    /// What is in the memory of that producer.
     pub(crate) found: Uncommitted,
     /// What it is for.
     pub(crate) then: Vec<ScrapeThen>,
@@ -165,9 +165,9 @@ pub(crate) struct Work {
     /// When that was, boot time, ns.
     at_ns: u64,
     pub(crate) in_line: bool,
-    /// What was decoded of the requests that wait, bytes ...
+    /// What was decoded of the requests that wait, bytes.
     pub(crate) decoded: usize,
-    /// ... of which the line has counted so many for its user.
+    /// How many of these bytes the line has counted for its user.
     counted: usize,
 }
 
@@ -224,9 +224,9 @@ pub(crate) struct Line {
     /// Those of each of them, the next one first.
     waiting: BlockMap<User, VecDeque<Waiter>>,
     len: usize,
-    /// What was decoded of the requests that wait, of users with some, bytes ...
+    /// What was decoded of the requests of each user that wait, bytes; only of users with some.
     decoded: BlockMap<User, usize>,
-    /// ... and of all.
+    /// The same of all users.
     decoded_of_all: usize,
     pub(crate) per_peer: u64,
     pub(crate) per_turn: u64,

@@ -3,6 +3,9 @@
 use super::rng::Rng;
 use abi::time::Now;
 
+/// Resolution of the coarse clocks, ns.
+const TICK_NS: u64 = 4_000_000;
+
 /// All clocks of a machine that is suspended from time to time.
 #[derive(Debug)]
 pub(super) struct Clock {
@@ -21,14 +24,14 @@ impl Clock {
     }
 
     pub(super) fn now(&self) -> Now {
-        let boot_ns = self.mono_ns + self.slept_ns;
+        let boot_ns = self.boot_ns();
         Now {
             boot_ns,
             mono_ns: self.mono_ns,
-            mono_coarse_ns: self.mono_ns / 4_000_000 * 4_000_000,
+            mono_coarse_ns: self.mono_ns / TICK_NS * TICK_NS,
             mono_raw_ns: self.mono_ns + self.mono_ns / 100_000,
             real_ns: boot_ns + self.real_off_ns,
-            real_coarse_ns: (boot_ns + self.real_off_ns) / 4_000_000 * 4_000_000,
+            real_coarse_ns: (boot_ns + self.real_off_ns) / TICK_NS * TICK_NS,
             tsc: None,
         }
     }
@@ -52,8 +55,8 @@ impl Clock {
         self.slept_ns += ns;
     }
 
-    /// Sets the wall clock.
-    pub(super) fn set_wall_clock(&mut self, ns_more: i64) {
-        self.real_off_ns = self.real_off_ns.saturating_add_signed(ns_more);
+    /// Moves the wall clock, back if `offset_ns` is negative.
+    pub(super) fn move_wall_clock(&mut self, offset_ns: i64) {
+        self.real_off_ns = self.real_off_ns.saturating_add_signed(offset_ns);
     }
 }

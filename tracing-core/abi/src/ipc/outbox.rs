@@ -8,9 +8,9 @@ use std::io::IoSlice;
 
 /// Frames sent with one call at most; two parts each stay well below the kernel's limit of 1024.
 const FRAMES_PER_SEND: usize = 32;
-/// A frame of so many bytes, or less, is copied behind the one before ...
+/// A frame of so many bytes, or less, is copied behind the one before, up to [`JOINED_BYTES_MAX`].
 const JOINED_FRAME_BYTES_MAX: usize = 1024;
-/// ... while those are fewer bytes than this.
+/// No frame is copied behind so many bytes, or more.
 const JOINED_BYTES_MAX: usize = 4096;
 /// Places that an empty queue keeps.
 const PLACES_KEPT: usize = 2 * FRAMES_PER_SEND;

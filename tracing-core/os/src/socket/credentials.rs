@@ -1,11 +1,11 @@
-//! The process that opened the other end of an AF_UNIX connection.
+//! Who opened the other end of an AF_UNIX connection: process, user and groups, as the kernel says.
 
 use std::os::fd::BorrowedFd;
 
 use crate::{failed, sys};
 use abi::error::OsError;
 
-/// Groups of a process (`NGROUPS_MAX`).
+/// How many groups a process can be in (`NGROUPS_MAX`).
 const GROUPS_MAX: usize = 65536;
 
 /// The process that opened the other end, as the kernel recorded it at that moment.

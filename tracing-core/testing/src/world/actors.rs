@@ -54,7 +54,7 @@ impl World {
             self.report.marks.event("the wall clock was set");
             let back = self.rng.chance(50);
             let ns = self.rng.below(SECOND).cast_signed();
-            self.clock.set_wall_clock(if back { -ns } else { ns });
+            self.clock.move_wall_clock(if back { -ns } else { ns });
         }
         let pause = self.rng.pick(&[1_000_000u64, 10_000_000, 100_000_000]);
         let at = self.clock.boot_ns() + 1 + self.rng.below(pause);

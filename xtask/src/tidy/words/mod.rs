@@ -30,6 +30,10 @@ pub fn check(texts: &[Text], findings: &mut Findings) {
             if text.is_rust() && line.contains(&ignore) {
                 add("a test that is not run is no test");
             }
+            let doc = if text.path.ends_with(".proto") { "// ..." } else { "/// ..." };
+            if line.trim_start().starts_with(doc) {
+                add("a comment is read alone: begin it with a whole sentence");
+            }
             if homes.iter().any(|home| names_machine(line, home)) {
                 add("path of one machine");
             }

@@ -48,6 +48,13 @@ fn names_of_variables_and_files_are_banned() {
 }
 
 #[test]
+fn comments_begin_with_a_sentence() {
+    assert_eq!(found("a.rs", "/// Bytes ...\n/// ... of users.\n"), BTreeSet::from([2]));
+    assert_eq!(found("a.proto", "  // ... of users.\n"), BTreeSet::from([1]));
+    assert!(found("a.rs", "/// Numbers: 1, 2, ...\n").is_empty());
+}
+
+#[test]
 fn phrases_are_banned_in_prose_also_across_lines() {
     assert_eq!(found("a.rs", "/// Memory for who\n/// reads it.\n"), BTreeSet::from([1]));
     assert_eq!(found("a.md", "Good.\nWhat of it is left.\n"), BTreeSet::from([2]));

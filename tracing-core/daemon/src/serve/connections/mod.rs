@@ -41,9 +41,9 @@ pub(super) fn descriptors_of(side: Side) -> u64 {
 /// What connections hold, or may hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Held {
-    /// Descriptors ...
+    /// Descriptors, those of producers included.
     all: u64,
-    /// ... of producers.
+    /// Descriptors of producers.
     producers: u64,
     /// Sockets that keep much in the kernel.
     large: u64,
@@ -113,9 +113,9 @@ struct State {
     can_grow: bool,
     own_uid: u32,
     refused: Refusals<User>,
-    /// Bytes that connections keep, of users that have some ...
+    /// Bytes that the connections of each user keep; only of users that have some.
     kept: SortedMap<User, usize>,
-    /// ... and of all but root and the user of the daemon.
+    /// Bytes that the connections of all users keep, but for root and the user of the daemon.
     kept_by_others: usize,
     /// What a user may keep.
     kept_max: usize,

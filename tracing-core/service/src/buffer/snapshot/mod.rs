@@ -27,9 +27,9 @@ pub type FaultIn = fn(&mut [MaybeUninit<u8>]);
 pub(super) struct SnapshotLimits {
     /// What is saved at once, bytes; at least one.
     pub(super) block_bytes: usize,
-    /// Saved blocks, bytes, beyond which each change of the buffer ...
+    /// Saved blocks, bytes, beyond which each change of the buffer also copies a part of what is left.
     pub(super) clone_saved_bytes_max: usize,
-    /// ... copies this many bytes of what is left.
+    /// How many bytes such a change copies.
     pub(super) clone_copy_per_change_bytes: usize,
 }
 
