@@ -5,6 +5,7 @@ use std::fmt;
 use super::output::Boost;
 use crate::filter::FilterConfigError;
 use crate::limits;
+use crate::session::shares::TooMany;
 use abi::ids::SessionId;
 
 /// What is wrong with a trace config. Texts keep the key words of upstream's.
@@ -230,9 +231,7 @@ pub(crate) enum SessionError {
         count: usize,
         uid: u32,
     },
-    TooMany {
-        count: usize,
-    },
+    TooMany(TooMany),
     CreateFile {
         path: String,
         reason: String,
@@ -308,9 +307,9 @@ impl fmt::Display for SessionError {
                 limits::GUARDRAIL_SPACING_NS / 1_000_000_000
             ),
             Self::TooManyOfUid { count, uid } => {
-                write!(f, "too many concurrent tracing sessions ({count}) for uid {uid}")
+                write!(f, "too many concurrent tracing sessions ({count}) for uid {uid}: free one")
             }
-            Self::TooMany { count } => write!(f, "too many concurrent tracing sessions ({count})"),
+            Self::TooMany(many) => write!(f, "too many concurrent tracing sessions {many}"),
             Self::CreateFile { path, reason } => write!(f, "failed to create {path}: {reason}"),
             Self::WriteFile { path, reason } => {
                 let path = path.as_deref().unwrap_or("the trace file");
@@ -360,9 +359,7 @@ pub(crate) enum CloneError {
         count: usize,
         uid: u32,
     },
-    TooMany {
-        count: usize,
-    },
+    TooMany(TooMany),
     NotFound,
     OtherUid,
     NeedsFile,
@@ -392,7 +389,7 @@ impl fmt::Display for CloneError {
             Self::TooManyOfUid { count, uid } => {
                 write!(f, "too many clones ({count}) for uid {uid}: free some")
             }
-            Self::TooMany { count } => write!(f, "too many clones ({count})"),
+            Self::TooMany(many) => write!(f, "too many clones {many}"),
             Self::NotFound => f.write_str("Tracing session not found"),
             Self::OtherUid => f.write_str("Not allowed to clone a session from another UID"),
             Self::NeedsFile => {

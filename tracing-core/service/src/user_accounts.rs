@@ -26,6 +26,8 @@ use abi::map::{BlockMap, BlockSet};
 #[derive(Clone, Copy, Debug, Default)]
 struct InSessions {
     sessions: u64,
+    /// Those that are no clones.
+    recording: u64,
     clones: u64,
     /// The most instances in one session, and how many it may have there.
     instances: (u64, u64),
@@ -52,9 +54,11 @@ impl<'a> AccountSources<'a> {
         for session in sessions.values() {
             let of = in_sessions.get_or_insert_with(User::local(session.uid), InSessions::default);
             of.sessions = of.sessions.saturating_add(1);
-            if session.state() == SessionState::ClonedReadOnly {
-                of.clones = of.clones.saturating_add(1);
-            }
+            let count = match session.state() {
+                SessionState::ClonedReadOnly => &mut of.clones,
+                _ => &mut of.recording,
+            };
+            *count = count.saturating_add(1);
             for (user, count) in session.instances.users() {
                 let is_unlimited = !accounts.is_limited(user) || user.is(session.uid);
                 let max = session.instances.max_of_user(is_unlimited) as u64;
@@ -136,10 +140,12 @@ impl<'a> AccountSources<'a> {
         all.compression_bytes = total(Resource::Codecs);
         let max = limits::DECODED_BYTES_PER_USER_MAX.saturating_mul(limits::USERS_SHARE) as u64;
         all.waiting_request_bytes = Some(of(self.line.decoded() as u64, Some(max)));
-        let sum = |count: fn(&InSessions) -> u64| self.in_sessions.values().map(count).sum();
-        all.sessions =
-            Some(of(sum(|of| of.sessions), Some(limits::SESSIONS_WITH_CLONES_MAX as u64)));
-        all.clones = Some(of(sum(|of| of.clones), Some(limits::CLONES_MAX as u64)));
+        let limited =
+            || self.in_sessions.iter().filter(|(user, _)| self.accounts.is_limited(**user));
+        let recording = limited().map(|(_, of)| of.recording).sum();
+        all.sessions = Some(of(recording, Some(limits::SESSIONS_OF_USERS_MAX as u64)));
+        let clones = limited().map(|(_, of)| of.clones).sum();
+        all.clones = Some(of(clones, Some(limits::CLONES_OF_USERS_MAX as u64)));
         all
     }
 

@@ -23,6 +23,7 @@ use super::events::{Lifecycle, SessionState};
 use super::file::SessionFile;
 use super::flush_request::{BufferGroup, FlushFlags, FlushThen};
 use super::pending_clone::{CloneFile, PendingClone, make_clone, refuse, take_session};
+use super::shares::Shares;
 use super::state::{EndError, Session, Sessions};
 use super::write;
 use crate::buffer::TraceBuffer;
@@ -94,7 +95,7 @@ impl Clones {
         buffers: &mut Buffers,
         turn: &mut Turn,
     ) {
-        let wanted = self.check(client, request, file.is_some(), sessions, consumers);
+        let wanted = self.check(client, request, file.is_some(), sessions, consumers, turn);
         let cleared = wanted.and_then(|wanted| {
             if let Some(source) = sessions.get_mut(wanted.source) {
                 write::give_up_compressing(source, turn);
@@ -127,6 +128,7 @@ impl Clones {
         has_file: bool,
         sessions: &Sessions,
         consumers: &Consumers,
+        turn: &Turn,
     ) -> Result<Wanted, CloneError> {
         let uid = consumers.uid(client).unwrap_or_default();
         if consumers.session_of(client).is_some() {
@@ -135,16 +137,16 @@ impl Clones {
         if self.pending.values().any(|clone| clone.client == client) {
             return Err(CloneError::AlreadyPending);
         }
-        let made = sessions.values().filter(|s| s.state() == SessionState::ClonedReadOnly);
-        let pending = self.pending.values().map(|clone| consumers.uid(clone.client));
-        let uids: Vec<Option<u32>> = made.map(|s| Some(s.uid)).chain(pending).collect();
-        let count = uids.iter().filter(|of| **of == Some(uid)).count();
+        let owners = || {
+            let made = sessions.values().filter(|s| s.state() == SessionState::ClonedReadOnly);
+            let pending = self.pending.values().map(|clone| consumers.uid(clone.client));
+            made.map(|s| s.uid).chain(pending.map(Option::unwrap_or_default))
+        };
+        let count = owners().filter(|of| *of == uid).count();
         if count >= limits::CLONES_PER_UID_MAX {
             return Err(CloneError::TooManyOfUid { count, uid });
         }
-        if uids.len() >= limits::CLONES_MAX {
-            return Err(CloneError::TooMany { count: uids.len() });
-        }
+        Shares::of_clones().check(uid, owners(), &turn.accounts).map_err(CloneError::TooMany)?;
         let wanted = find_source(request, sessions).ok_or(CloneError::NotFound)?;
         let session = sessions.get(wanted.source).ok_or(CloneError::NotFound)?;
         if uid != 0 && uid != session.uid {

@@ -18,6 +18,7 @@ use super::file::SessionFile;
 use super::flush_request::FlushStrategy;
 use super::life::SetUpWait;
 use super::priority::{self, Priority};
+use super::shares::Shares;
 use super::state::{Session, Sessions};
 use super::stop::refuse_to_detach;
 use super::trigger_config::TriggerMode;
@@ -385,12 +386,10 @@ fn check_others(
     if count >= limits::SESSIONS_PER_UID_MAX {
         return Err(SessionError::TooManyOfUid { count, uid });
     }
-    // Clones do not count: else any user could take all that there are.
-    let count = counted().filter(|s| s.state() != SessionState::ClonedReadOnly).count();
-    if count >= limits::SESSIONS_MAX {
-        return Err(SessionError::TooMany { count });
-    }
-    Ok(())
+    // Clones do not count: they have shares of their own.
+    let recording = counted().filter(|s| s.state() != SessionState::ClonedReadOnly);
+    let checked = Shares::of_sessions().check(uid, recording.map(|s| s.uid), &turn.accounts);
+    checked.map_err(SessionError::TooMany)
 }
 
 fn check_spacing(

@@ -9,6 +9,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `admission`, `checking`, `config`, `trigger_config` | a request, the checks of its config |
+//! | `shares` | how many sessions and clones users may have |
 //! | `instance`, `events`, `file`, `flush_request`, `sequence` | what a session is made of |
 //! | `life` | where a session is between its request and its end |
 //! | `state` | the session, and all sessions |
@@ -44,6 +45,7 @@ pub(crate) mod quota;
 pub(crate) mod read;
 pub(crate) mod sequence;
 pub(crate) mod set_up;
+pub(crate) mod shares;
 pub(crate) mod sink;
 pub(crate) mod start;
 pub(crate) mod state;

@@ -191,23 +191,85 @@ fn cant_back_to_back_configs_for_with_extra_guardrails() {
     assert_eq!(attempt(&mut shell, 0, guarded).1, "");
 }
 
+/// As many sessions as a user gets, and why it gets no more.
+fn fill(shell: &mut Shell, uid: u32) -> (Vec<MockConsumer>, String) {
+    let mut kept = Vec::new();
+    loop {
+        let (consumer, error) = attempt(shell, uid, config(&[]));
+        if !error.is_empty() {
+            return (kept, error);
+        }
+        kept.push(consumer);
+    }
+}
+
+const SERVICE_UID: u32 = 500;
+
 #[test]
 fn limit_sessions_per_uid() {
-    let mut shell = Shell::new();
+    let mut shell = Shell::with(|config| config.uid = SERVICE_UID);
     let mut kept = Vec::new();
-    for uid in 1..=3 {
-        for _ in 0..5 {
-            let (consumer, error) = attempt(&mut shell, uid, config(&[]));
-            assert_eq!(error, "");
-            kept.push(consumer);
-        }
-        let (_, error) = attempt(&mut shell, uid, config(&[]));
-        assert!(error.contains("for uid"), "{error}");
+    for uid in [0, SERVICE_UID, 1000] {
+        let (sessions, error) = fill(&mut shell, uid);
+        assert_eq!(sessions.len(), 5, "{error}");
+        let expected = format!("too many concurrent tracing sessions (5) for uid {uid}: free one");
+        assert!(error.contains(&expected), "{error}");
+        kept.extend(sessions);
     }
-    let (_, error) = attempt(&mut shell, 9, config(&[]));
-    assert!(error.contains("too many concurrent tracing sessions (15)"), "{error}");
+    let (_, error) = attempt(&mut shell, 1001, config(&[]));
+    let expected = "too many concurrent tracing sessions (15): wait until one is freed";
+    assert!(error.contains(expected), "{error}");
     kept.pop().unwrap().disconnect(&mut shell);
-    assert_eq!(attempt(&mut shell, 9, config(&[])).1, "");
+    assert_eq!(attempt(&mut shell, 1001, config(&[])).1, "");
+}
+
+#[test]
+fn many_users_leave_sessions_to_those_without_any_and_to_root() {
+    let mut shell = Shell::with(|config| config.uid = SERVICE_UID);
+    let (mut kept, _) = fill(&mut shell, 1000);
+    let (sessions, error) = fill(&mut shell, 1001);
+    assert_eq!(sessions.len(), 4, "9 of users with sessions: {error}");
+    let expected = "too many concurrent tracing sessions (9) of users other than root and that of \
+                    the service: wait until one is freed, or ask as root";
+    assert!(error.contains(expected), "{error}");
+    kept.extend(sessions);
+    for uid in 1002..1005 {
+        let (sessions, error) = fill(&mut shell, uid);
+        assert_eq!(sessions.len(), 1, "12 with the first of each user: {error}");
+        kept.extend(sessions);
+    }
+    let (sessions, error) = fill(&mut shell, 1005);
+    assert!(sessions.is_empty() && error.contains("(12) of users other than root"), "{error}");
+    for uid in [0, SERVICE_UID] {
+        let (sessions, error) = fill(&mut shell, uid);
+        assert_eq!(sessions.len(), 3, "15 of all: {error}");
+        assert!(error.contains("sessions (15): wait"), "{error}");
+        sessions.into_iter().for_each(|consumer| consumer.disconnect(&mut shell));
+    }
+    // What root and the service have does not count among the sessions of others.
+    let of_root = fill(&mut shell, 0).0;
+    kept.drain(..4).for_each(|consumer| consumer.disconnect(&mut shell));
+    assert_eq!(of_root.len(), 3);
+    assert_eq!(attempt(&mut shell, 1000, config(&[])).1, "", "8 of others, 11 with those of root");
+}
+
+/// A clone is no session in which a user records.
+#[test]
+fn a_user_with_a_clone_alone_still_gets_a_session() {
+    let mut shell = Shell::new();
+    let (source, error) = attempt(&mut shell, 1002, config(&[]));
+    assert_eq!(error, "");
+    let id = shell.service.session_of(source.client).unwrap().get();
+    let selector = Some(protos::CloneSessionRequestSelector::SessionId(id));
+    let clone = MockConsumer::connect(&mut shell, 1002);
+    let request = protos::CloneSessionRequest { selector, ..Default::default() };
+    let call = clone.clone_session(&mut shell, request, None);
+    assert_eq!(clone.cloned(&mut shell, call).expect("answered").error, None);
+    source.free(&mut shell);
+    let _kept = [1000, 1001].map(|uid| fill(&mut shell, uid));
+    let (_session, error) = attempt(&mut shell, 1002, config(&[]));
+    assert_eq!(error, "");
+    assert!(attempt(&mut shell, 1002, config(&[])).1.contains("(10) of users other than root"));
 }
 
 /// Which of sessions with these limits for one semaphore, enabled in turn, are accepted.

@@ -475,44 +475,87 @@ fn clone_session_with_compression() {
 
 // ------------------------------------------------------------ tests that upstream does not have
 
+/// Clones of a user.
+struct Cloned {
+    clones: Vec<MockConsumer>,
+    /// Why there are no more.
+    error: String,
+    source: MockConsumer,
+}
+
+/// As many clones of a session of its own as a user gets.
+fn fill(shell: &mut Shell, uid: u32) -> Cloned {
+    let mut source = MockConsumer::connect(shell, uid);
+    let name = uid.to_string();
+    let named = TraceConfig { unique_session_name: Some(name.clone()), ..config(&[]) };
+    source.enable(shell, named, None);
+    assert_eq!(source.ended(shell), None);
+    let mut clones = Vec::new();
+    loop {
+        let clone = MockConsumer::connect(shell, uid);
+        let call = clone.clone_session(shell, by_name(&name), None);
+        if let Some(error) = clone.cloned(shell, call).expect("answered").error {
+            return Cloned { clones, error, source };
+        }
+        clones.push(clone);
+    }
+}
+
+const SERVICE_UID: u32 = 500;
+
 #[test]
 fn clones_are_counted_and_bounded() {
-    use service::limits::{CLONES_MAX, CLONES_PER_UID_MAX};
-    let mut shell = Shell::new();
+    let mut shell = Shell::with(|config| config.uid = SERVICE_UID);
     let mut clones = Vec::new();
-    for uid in 0..CLONES_MAX / CLONES_PER_UID_MAX {
-        let uid = uid as u32 + 7;
-        let mut consumer = MockConsumer::connect(&mut shell, uid);
-        let name = uid.to_string();
-        let named = TraceConfig { unique_session_name: Some(name.clone()), ..config(&[]) };
-        consumer.enable(&mut shell, named, None);
-        let mut ask = |uid| {
-            let clone = MockConsumer::connect(&mut shell, uid);
-            let call = clone.clone_session(&mut shell, by_name(&name), None);
-            let error = clone.cloned(&mut shell, call).expect("answered").error;
-            clones.push(clone);
-            error.unwrap_or_default()
-        };
-        for _ in 0..CLONES_PER_UID_MAX {
-            assert_eq!(ask(uid), "");
-        }
-        assert!(ask(uid).contains(&format!("for uid {uid}")));
-        // Other users are not affected, until there are too many clones of all users.
-        if uid as usize + 1 == 7 + CLONES_MAX / CLONES_PER_UID_MAX {
-            assert!(ask(0).contains("too many clones"));
-        }
+    for uid in [0, SERVICE_UID, 1000] {
+        let filled = fill(&mut shell, uid);
+        assert_eq!(filled.clones.len(), 16, "{}", filled.error);
+        assert!(filled.error.contains(&format!("for uid {uid}: free some")), "{}", filled.error);
+        clones.extend(filled.clones);
         // The clones of a user count among the sessions of that user.
         let mut next = MockConsumer::connect(&mut shell, uid);
         next.enable(&mut shell, config(&[]), None);
         assert!(next.ended(&mut shell).unwrap().contains("for uid"));
     }
+    let filled = fill(&mut shell, 1001);
+    let (count, error) = (filled.clones.len(), filled.error);
+    assert!(count == 0 && error.contains("too many clones (48): wait until one"), "{error}");
     let mut other = MockConsumer::connect(&mut shell, 99);
     other.enable(&mut shell, config(&[]), None);
     assert_eq!(other.ended(&mut shell), None);
     for clone in clones {
         clone.free(&mut shell);
     }
-    assert_eq!(shell.service.footprint().buffers, 1 + CLONES_MAX / CLONES_PER_UID_MAX);
+    assert_eq!(shell.service.footprint().buffers, 5, "those of the sources and of the other user");
+}
+
+#[test]
+fn many_users_leave_clones_to_those_without_any_and_to_root() {
+    let mut shell = Shell::with(|config| config.uid = SERVICE_UID);
+    let mut kept = Vec::new();
+    // The clones of users that have freed their session stay.
+    let mut fill = |uid| {
+        let Cloned { clones, error, source } = fill(&mut shell, uid);
+        source.free(&mut shell);
+        let count = clones.len();
+        kept.extend(clones);
+        (count, error)
+    };
+    assert_eq!(fill(1000).0, 16);
+    let (count, error) = fill(1001);
+    assert_eq!(count, 12, "28 of users with clones: {error}");
+    let expected = "too many clones (28) of users other than root and that of the service: wait \
+                    until one is freed, or ask as root";
+    assert!(error.contains(expected), "{error}");
+    for uid in 1002..1012 {
+        let (count, error) = fill(uid);
+        assert_eq!(count, 1, "38 with the first of each user: {error}");
+    }
+    let (count, error) = fill(1012);
+    assert!(count == 0 && error.contains("(38) of users other than root"), "{error}");
+    let (count, error) = fill(SERVICE_UID);
+    assert_eq!(count, 10, "48 of all: {error}");
+    assert!(fill(0).1.contains("too many clones (48)"));
 }
 
 /// A detached clone would never end.

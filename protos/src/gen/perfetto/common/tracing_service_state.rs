@@ -17,8 +17,8 @@ pub struct TracingServiceState {
     /// The account of the asking user; those of all users if it is root or the user of the service. Not in upstream's
     /// message, as the next two.
     pub accounts: Vec<UserAccount>,
-    /// All users together but root and the user of the service, and what they may have together. Sessions and clones are
-    /// those of all users.
+    /// All users together but root and the user of the service, and what they may have together. Their
+    /// sessions are without clones.
     pub all_users: Option<UserAccount>,
     pub counters: Option<ServiceCounters>,
     /// Fields this build does not know, verbatim.
