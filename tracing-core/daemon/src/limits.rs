@@ -45,9 +45,11 @@ pub const SERVE_NS: u64 = 5_000_000;
 pub const REQUESTS_PER_TURN: usize = 128;
 /// Decoded bytes that take as much of a connection's turn as a request does. Fewer are counted with later ones.
 pub const DECODED_BYTES_AT_ONCE: usize = 2 * 1024;
-/// Threads that close what peers passed. If users with descriptors that do not close occupy all of them, what other
-/// users passed waits, too; the loop does not.
+/// Threads that close what peers passed. If users with descriptors that do not close occupy all that they may use, what
+/// other users passed waits, too; the loop does not.
 pub const CLOSER_THREADS_MAX: usize = 32;
+/// Those among them for root and the user of the daemon alone: they can connect while all others wait.
+pub const CLOSER_THREADS_KEPT: usize = 2;
 /// Those of one user: while one waits, the other closes the rest of an honest user's descriptors.
 pub const CLOSER_THREADS_PER_USER_MAX: usize = 2;
 /// Descriptors of one user that may wait for a thread that closes them, before no more of them are received: those of

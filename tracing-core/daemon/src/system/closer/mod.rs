@@ -6,7 +6,7 @@
 //! ```text
 //!   loop ── take ──> waiting of user A ──┐
 //!                    waiting of user B ──┼──> at most 32 threads, two for a user ──> dropped
-//!                    waiting of root   ──┘
+//!                    waiting of root   ──┘    two of them for root and the user of the daemon
 //! ```
 //!
 //! The threads start when they are needed and end with the closer. A thread that waits in a `close` has no
@@ -21,7 +21,9 @@
 //! it, and it is closed at once. Elsewhere, while too many of them wait, no connection is accepted: they would take the
 //! descriptors of all.
 //!
-//! Sixteen users together can use all threads; then the descriptors of all users wait.
+//! Fifteen users together can use all threads but two. Then what other users passed waits, and so do the sockets of
+//! their connections, each with its place among those of its user. The last two threads are for root and the user of
+//! the daemon.
 //!
 //! The closer does not change the options of a socket that it closes, such as `SO_LINGER`: other processes may share
 //! it, and files of other kinds wait, too.
@@ -37,8 +39,8 @@ use abi::sync::{Arc, AtomicUsize, Condvar, Mutex, Ordering, lock};
 use os::clock;
 
 use crate::limits::{
-    CLOSER_THREADS_MAX, CLOSER_THREADS_PER_USER_MAX, CLOSER_WAITING_MAX, CLOSER_WAITING_MIN,
-    CLOSER_WAITING_PER_USER_MAX,
+    CLOSER_THREADS_KEPT, CLOSER_THREADS_MAX, CLOSER_THREADS_PER_USER_MAX, CLOSER_WAITING_MAX,
+    CLOSER_WAITING_MIN, CLOSER_WAITING_PER_USER_MAX,
 };
 
 /// How long a `close` may take before its user counts as stuck, ns: far longer than freeing the largest memory.
@@ -167,20 +169,27 @@ impl State {
         limited.map(|(_, count)| count).sum()
     }
 
-    fn is_allowed(&self, uid: u32) -> bool {
-        let running = self.running.iter().filter(|running| running.from.uid == uid).count();
-        running < CLOSER_THREADS_PER_USER_MAX
+    /// Jobs of these users that threads are busy with.
+    fn running_of(&self, is_one: impl Fn(u32) -> bool) -> usize {
+        self.running.iter().filter(|running| is_one(running.from.uid)).count()
+    }
+
+    fn is_allowed(&self, uid: u32, own_uid: u32) -> bool {
+        let limited = |uid| is_limited(uid, own_uid);
+        let of_others = CLOSER_THREADS_MAX.saturating_sub(CLOSER_THREADS_KEPT);
+        self.running_of(|of| of == uid) < CLOSER_THREADS_PER_USER_MAX
+            && (!limited(uid) || self.running_of(limited) < of_others)
     }
 
     /// The next user in turn that may use a thread.
-    fn next_uid(&self) -> Option<u32> {
+    fn next_uid(&self, own_uid: u32) -> Option<u32> {
         let after = self.last_uid.wrapping_add(1);
         let in_turn = self.waiting.range(after..).chain(self.waiting.range(..after));
-        in_turn.map(|(uid, _)| *uid).find(|uid| self.is_allowed(*uid))
+        in_turn.map(|(uid, _)| *uid).find(|uid| self.is_allowed(*uid, own_uid))
     }
 
-    fn pop(&mut self) -> Option<Job> {
-        let uid = self.next_uid()?;
+    fn pop(&mut self, own_uid: u32) -> Option<Job> {
+        let uid = self.next_uid(own_uid)?;
         let queue = self.waiting.get_mut(&uid)?;
         let job = queue.pop_front();
         if queue.is_empty() {
@@ -249,7 +258,7 @@ impl Closer {
 
     /// Wakes or starts a thread for the jobs that wait, if one may run.
     fn staff(&self, state: &mut State) {
-        if state.next_uid().is_none() {
+        if state.next_uid(self.0.max.own_uid).is_none() {
             return;
         }
         if state.idle > 0 {
@@ -266,7 +275,7 @@ impl Closer {
     fn run(&self) {
         let mut state = lock(&self.0.state);
         loop {
-            let Some(job) = state.pop() else {
+            let Some(job) = state.pop(self.0.max.own_uid) else {
                 if state.ended {
                     break;
                 }

@@ -37,7 +37,7 @@ impl World {
     }
 
     fn begins(&self) -> u32 {
-        self.begun.1.recv().unwrap()
+        self.begun.1.recv_timeout(Duration::from_secs(10)).expect("a thread is free")
     }
 
     fn wait_until_done(&self) {
@@ -69,17 +69,40 @@ fn a_user_uses_two_threads_and_leaves_the_others() {
     assert_eq!(lock(&world.closer.0.state).threads, 0);
 }
 
+/// Threads for users that are neither root nor that of the daemon.
+const THREADS_OF_OTHERS: usize = 30;
+
 #[test]
-fn threads_have_a_bound() {
-    let world = World::new();
-    let users = CLOSER_THREADS_MAX as u32 / 2 + 1;
-    let mut slow: Vec<_> = (0..users).flat_map(|uid| [world.slow(uid), world.slow(uid)]).collect();
-    for _ in 0..CLOSER_THREADS_MAX {
+fn threads_have_a_bound_and_some_are_kept_for_root_and_the_daemon() {
+    let world = World::with_limits(100, 100);
+    let users = 1000..1000 + THREADS_OF_OTHERS as u32 / 2 + 1;
+    let mut slow: Vec<_> = users.flat_map(|uid| [world.slow(uid), world.slow(uid)]).collect();
+    for _ in 0..THREADS_OF_OTHERS {
         world.begins();
     }
+    assert_eq!(world.closer.pending(), THREADS_OF_OTHERS + 2, "those of the last user wait");
+    slow.push(world.slow(OWN_UID));
+    assert_eq!(world.begins(), OWN_UID);
+    slow.push(world.slow(0));
+    assert_eq!(world.begins(), 0);
     assert_eq!(lock(&world.closer.0.state).threads, CLOSER_THREADS_MAX);
-    assert_eq!(world.closer.pending(), CLOSER_THREADS_MAX + 2);
+    slow.push(world.slow(0));
+    assert!(world.begun.1.recv_timeout(Duration::from_millis(20)).is_err(), "32 in all");
     slow.clear();
+    world.wait_until_done();
+    drop(EndCloser(world.closer.clone()));
+}
+
+/// What root and the daemon close takes no thread from others.
+#[test]
+fn root_and_the_daemon_leave_threads_to_others() {
+    let world = World::with_limits(100, 100);
+    let mut slow = [0, 0, OWN_UID, OWN_UID].map(|uid| (world.slow(uid), world.begins()).0).to_vec();
+    let users = 1000..1000 + THREADS_OF_OTHERS as u32;
+    slow.extend(users.map(|uid| world.slow(uid)));
+    let begun: Vec<_> = (0..CLOSER_THREADS_MAX - 4).map(|_| world.begins()).collect();
+    assert!(begun.iter().all(|uid| *uid >= 1000));
+    drop(slow);
     world.wait_until_done();
     drop(EndCloser(world.closer.clone()));
 }
