@@ -24,7 +24,7 @@ use std::process::ExitCode;
 use tracing_core::abi::ids::{ChunkId, ProducerId, WriterId};
 use tracing_core::abi::shm::ChunkFlags;
 use tracing_core::service::buffer::{
-    ChunkMeta, ChunkPatches, Identity, PacketRef, Patch, Policy, TraceBuffer, Version,
+    ChunkMeta, ChunkPatches, Identity, PacketRef, Patch, Policy, SequenceKey, TraceBuffer, Version,
 };
 use tracing_core::service::limits::CLONE_PIECE_BYTES;
 
@@ -125,8 +125,11 @@ impl Load {
 
     fn patch(&mut self, count: u32, chunk: u32) {
         let patches = ChunkPatches {
-            producer: ProducerId::new(1),
-            writer: WriterId::new(1),
+            sequence: SequenceKey {
+                producer: ProducerId::new(1),
+                writer: WriterId::new(1),
+                identity: Identity::default(),
+            },
             chunk: ChunkId::new(chunk),
             patches: &[Patch { offset: 16, data: [1, 2, 3, 4] }],
             more: false,

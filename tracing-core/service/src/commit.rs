@@ -17,9 +17,9 @@ use super::ledger::Reason;
 use super::outbox::Outbox;
 use super::producers::Producer;
 use super::turn::Turn;
-use crate::buffer::{ChunkMeta, ChunkPatches, Identity, Patch};
+use crate::buffer::{ChunkMeta, ChunkPatches, Patch, TraceBuffer};
 use crate::limits;
-use abi::ids::{BufferId, ChunkId, ProducerId, WriterId};
+use abi::ids::{BufferId, ChunkId, WriterId};
 use abi::shm::{ChunkHeader, LOSS_MARK_CHUNK_IDX};
 
 /// What commits need beside producers and buffers.
@@ -29,7 +29,7 @@ pub(crate) struct CommitState {
     /// Those of them that were for a buffer that is not their producer's or not their writer's.
     pub(crate) chunks_refused: u64,
     pub(crate) patches_discarded: u64,
-    /// Those among them that broke the protocol.
+    /// Those among them that broke the protocol, or were for a buffer that is not their producer's.
     pub(crate) patches_refused: u64,
     /// Chunks that were named in memory without data.
     pub(crate) holes_named: u64,
@@ -65,7 +65,7 @@ impl CommitState {
             if turn.work >= end {
                 return Some(moves.len().saturating_add(index));
             }
-            self.patch_chunk(producer.id, chunk, buffers);
+            self.patch_chunk(producer, chunk, buffers, &mut turn.out);
             let entries = chunk.patches.len().saturating_add(1) as u64;
             turn.spend(limits::WORK_PER_ENTRY.saturating_mul(entries));
         }
@@ -125,31 +125,47 @@ impl CommitState {
             }
             (None, None) => return 0,
         };
-        let Some(header) = header else { return 0 };
-        let complete = chunk.data.is_none() || !chunk.chunk_incomplete.unwrap_or(false);
         // u32 on the wire, 16 bits everywhere else: truncated, as upstream does.
         let buffer = BufferId::new(chunk.target_buffer.unwrap_or(0) as u16);
+        let Some(header) = header else {
+            if chunk.data.is_some() {
+                let buffer = buffer_of(producer, buffer, buffers, out);
+                self.note_copied(buffer.map(TraceBuffer::note_violation));
+            }
+            return 0;
+        };
+        let complete = chunk.data.is_none() || !chunk.chunk_incomplete.unwrap_or(false);
         let len = payload.len();
         let copied = copy_to_buffer(producer, buffer, header, complete, payload, buffers, out);
+        self.note_copied(copied);
+        len
+    }
+
+    /// Counts a chunk that its buffer did not get.
+    fn note_copied(&mut self, copied: Result<(), Refusal>) {
         if let Err(refusal) = copied {
             count(&mut self.chunks_discarded, 1);
             count(&mut self.chunks_refused, usize::from(refusal == Refusal::Foreign));
         }
-        len
     }
 
     fn patch_chunk(
         &mut self,
-        id: ProducerId,
+        producer: &mut Producer,
         chunk: &CommitDataRequestChunkToPatch,
         buffers: &mut Buffers,
+        out: &mut Outbox,
     ) {
         let writer = chunk.writer_id.unwrap_or(0);
         let buffer = BufferId::new(chunk.target_buffer.unwrap_or(0) as u16);
         let patches = chunk.patches.len();
-        let Some(buffer) = buffers.get_mut(buffer) else {
-            // Of a session that is over.
-            return count(&mut self.patches_discarded, patches);
+        let buffer = match buffer_of(producer, buffer, buffers, out) {
+            Ok(buffer) => buffer,
+            Err(refusal) => {
+                let refused = if refusal == Refusal::Foreign { patches } else { 0 };
+                count(&mut self.patches_discarded, patches);
+                return count(&mut self.patches_refused, refused);
+            }
         };
         let legal_writer = writer != 0 && writer <= limits::WRITER_ID_MAX;
         if !legal_writer || patches > limits::PATCHES_PER_CHUNK_MAX {
@@ -168,10 +184,8 @@ impl CommitState {
                 }
             }
         }
-        // The key holds the trusted producer id, so a patch can reach only chunks of its own producer.
         buffer.patch(&ChunkPatches {
-            producer: id,
-            writer: WriterId::new(writer as u16),
+            sequence: producer.sequence(WriterId::new(writer as u16)),
             chunk: ChunkId::new(chunk.chunk_id.unwrap_or(0)),
             patches: &self.patches,
             more: chunk.has_more_patches.unwrap_or(false),
@@ -184,13 +198,32 @@ impl CommitState {
     }
 }
 
-/// Why a chunk is not put into a buffer.
+/// Why a chunk is not put into a buffer, or not patched there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// There is no such buffer; perhaps not any more.
+    /// There is no such buffer; perhaps not any more, as its session is over.
     Gone,
     /// Its producer or writer may not write there.
     Foreign,
+}
+
+/// A buffer that the producer names, if it may write there.
+#[inline]
+fn buffer_of<'a>(
+    producer: &mut Producer,
+    id: BufferId,
+    buffers: &'a mut Buffers,
+    out: &mut Outbox,
+) -> Result<&'a mut TraceBuffer, Refusal> {
+    let Some(buffer) = buffers.get_mut(id) else { return Err(Refusal::Gone) };
+    if !producer.allowed.contains(&id) {
+        producer.log_error(
+            out,
+            format_args!("what is for buffer {id}, which is not its own, is dropped"),
+        );
+        return Err(Refusal::Foreign);
+    }
+    Ok(buffer)
 }
 
 /// Puts a copied chunk into a buffer.
@@ -203,14 +236,7 @@ pub(crate) fn copy_to_buffer(
     buffers: &mut Buffers,
     out: &mut Outbox,
 ) -> Result<(), Refusal> {
-    let Some(buffer) = buffers.get_mut(buffer_id) else { return Err(Refusal::Gone) };
-    if !producer.allowed.contains(&buffer_id) {
-        producer.log_error(
-            out,
-            format_args!("a chunk for buffer {buffer_id}, which is not its own, is dropped"),
-        );
-        return Err(Refusal::Foreign);
-    }
+    let buffer = buffer_of(producer, buffer_id, buffers, out)?;
     if let Some(registered) = producer.writers.get(&header.writer).copied()
         && registered != buffer_id
     {
@@ -223,11 +249,7 @@ pub(crate) fn copy_to_buffer(
     }
     let meta = ChunkMeta {
         producer: producer.id,
-        identity: Identity {
-            uid: producer.peer.uid,
-            pid: producer.peer.pid,
-            machine_id: producer.machine_id(),
-        },
+        identity: producer.identity(),
         writer: header.writer,
         chunk: header.chunk,
         fragments: header.packets.count(),

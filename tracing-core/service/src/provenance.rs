@@ -4,13 +4,10 @@ use protos::TraceProvenance;
 use protozero::Message as _;
 
 use super::buffers::Buffers;
-use super::producers::Producers;
 use super::service_packet::packet;
-use super::session::sequence::SequenceKey;
 use super::session::state::Session;
 use crate::config::ServiceConfig;
 use crate::limits;
-use abi::ids::{ProducerId, WriterId};
 
 /// An `ExtensionDescriptor` for each set that the service was given.
 pub(crate) fn extensions(
@@ -32,22 +29,11 @@ pub(crate) fn extensions(
     })
 }
 
-/// The sequence of a writer. The machine is known only while the producer is connected.
-pub(crate) fn sequence_key(
-    producers: &Producers,
-    producer: ProducerId,
-    writer: WriterId,
-) -> SequenceKey {
-    let machine = producers.get(producer).map_or(0, |p| p.peer.machine_id);
-    SequenceKey { machine, producer, writer }
-}
-
 /// Which sequences wrote into which buffer so far, with the numbers that their packets will have; so many of them at
 /// most ([`limits::WRITERS_TOLD_MAX`]).
 pub(crate) fn packet_of(
     session: &mut Session,
     buffers: &Buffers,
-    producers: &Producers,
     (config, machine_id, at_ns): (&ServiceConfig, u32, u64),
 ) -> Vec<u8> {
     let mut provenance = TraceProvenance::default();
@@ -55,10 +41,9 @@ pub(crate) fn packet_of(
     for buffer in &session.buffers {
         let Some(buffer) = buffers.get(*buffer) else { continue };
         let writers = buffer.writer_stats().take(left);
-        let keys = writers.map(|w| sequence_key(producers, w.producer, w.writer));
-        let sequences = keys.map(|key| protos::TraceProvenanceSequence {
-            id: Some(session.sequences.id(key)),
-            producer_id: Some(key.producer.get().into()),
+        let sequences = writers.map(|writer| protos::TraceProvenanceSequence {
+            id: Some(session.sequences.id(writer.sequence)),
+            producer_id: Some(writer.sequence.producer.get().into()),
             ..Default::default()
         });
         let sequences: Vec<_> = sequences.collect();

@@ -8,10 +8,7 @@ use protos::{
 use protozero::Message as _;
 
 use super::buffers::Buffers;
-use super::producers::Producers;
-use super::provenance::sequence_key;
 use super::session::flush_request::FinalFlush;
-use super::session::sequence::SequenceKey;
 use super::session::state::Session;
 use crate::buffer;
 use crate::filter::FilterStats;
@@ -31,13 +28,8 @@ pub(crate) struct ServiceTotals {
 }
 
 /// The statistics of a session and of the service, as of now.
-pub(crate) fn of(
-    session: &mut Session,
-    buffers: &Buffers,
-    producers: &Producers,
-    totals: &ServiceTotals,
-) -> TraceStats {
-    let writers = writers(session, buffers, producers);
+pub(crate) fn of(session: &mut Session, buffers: &Buffers, totals: &ServiceTotals) -> TraceStats {
+    let writers = writers(session, buffers);
     let counters = session.counters;
     let mut stats = TraceStats {
         producers_connected: Some(totals.producers_connected),
@@ -70,8 +62,8 @@ pub(crate) fn of(
     if histograms {
         stats.writer_stats = writers
             .into_iter()
-            .map(|(index, key, writer)| TraceStatsWriterStats {
-                sequence_id: Some(session.sequences.id(key).into()),
+            .map(|(index, writer)| TraceStatsWriterStats {
+                sequence_id: Some(session.sequences.id(writer.sequence).into()),
                 buffer: Some(index),
                 chunk_payload_histogram_counts: writer.counts.to_vec(),
                 chunk_payload_histogram_sum: writer.sums.iter().map(|s| *s as i64).collect(),
@@ -100,18 +92,12 @@ pub(crate) fn response(stats: TraceStats) -> Vec<u8> {
 
 /// How full the chunks of each sequence of a session were, with the index of its buffer; not more of them than fit into
 /// statistics.
-fn writers<'a>(
-    session: &Session,
-    buffers: &'a Buffers,
-    producers: &Producers,
-) -> Vec<(u32, SequenceKey, &'a buffer::WriterStats)> {
+fn writers<'a>(session: &Session, buffers: &'a Buffers) -> Vec<(u32, &'a buffer::WriterStats)> {
     let mut writers = Vec::new();
     for (index, buffer) in (0u32..).zip(&session.buffers) {
         let Some(buffer) = buffers.get(*buffer) else { continue };
         let left = limits::WRITERS_TOLD_MAX.saturating_sub(writers.len());
-        writers.extend(buffer.writer_stats().take(left).map(|writer| {
-            (index, sequence_key(producers, writer.producer, writer.writer), writer)
-        }));
+        writers.extend(buffer.writer_stats().take(left).map(|writer| (index, writer)));
     }
     writers
 }

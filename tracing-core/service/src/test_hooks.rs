@@ -11,7 +11,7 @@ use crate::consumers::Consumer;
 use crate::limits::{Limits, WRITER_BYTES};
 use crate::producers::Producer;
 use crate::work::Todo;
-use abi::ids::{BufferId, ClientId, FileId, SessionId};
+use abi::ids::{BufferId, ClientId, FileId, ProducerId, SessionId};
 use abi::time::BootTime;
 
 /// A session from outside.
@@ -241,6 +241,11 @@ impl Service {
         self.turn.random.fixed_draw = Some(draw);
     }
 
+    /// The next producer gets the id after this one, if it is free: as after 65,535 connections.
+    pub fn set_last_producer(&mut self, id: ProducerId) {
+        self.producers.set_last_id(id);
+    }
+
     /// The session of a consumer.
     #[must_use]
     pub fn session_of(&self, client: ClientId) -> Option<SessionId> {
@@ -258,7 +263,7 @@ impl Service {
     pub fn stats_of(&mut self, id: SessionId) -> Option<protos::TraceStats> {
         let totals = self.totals();
         let session = self.sessions.get_mut(id)?;
-        Some(super::stats::of(session, &self.buffers, &self.producers, &totals))
+        Some(super::stats::of(session, &self.buffers, &totals))
     }
 
     /// The number of the session that was made last.

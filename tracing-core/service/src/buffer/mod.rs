@@ -55,7 +55,8 @@ pub use self::trace_buffer::TraceBuffer;
 pub use self::trace_buffer::WrapBuffer;
 pub(crate) use self::types::BufferLimits;
 pub use self::types::{
-    ChunkMeta, ChunkPatches, Identity, PacketRef, Patch, Policy, SequenceEnd, TakePacket, Version,
+    ChunkMeta, ChunkPatches, Identity, PacketRef, Patch, Policy, SequenceEnd, SequenceKey,
+    TakePacket, Version,
 };
 
 #[cfg(test)]

@@ -6,9 +6,10 @@ use super::scan_budget::ScanBudget;
 use super::stats::Histograms;
 use super::types::END_CHUNKS;
 use super::{
-    BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, SequenceEnd, Stats, TakePacket,
+    BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, SequenceEnd, SequenceKey, Stats,
+    TakePacket,
 };
-use abi::ids::{ChunkId, ProducerId, WriterId};
+use abi::ids::ChunkId;
 use abi::shm::ChunkFlags;
 
 /// The state that does not depend on the version.
@@ -128,32 +129,27 @@ pub(super) trait Ring: Sized {
     fn try_patch(&mut self, patches: &ChunkPatches<'_>) -> Option<()>;
 
     /// As [`TraceBuffer::sequence_end`](super::TraceBuffer::sequence_end).
-    fn sequence_end(&mut self, producer: ProducerId, writer: WriterId) -> SequenceEnd {
-        let Some(last) = self.last_chunk(producer, writer) else { return SequenceEnd::Whole };
+    fn sequence_end(&mut self, sequence: SequenceKey) -> SequenceEnd {
+        let Some(last) = self.last_chunk(sequence) else { return SequenceEnd::Whole };
         let mut id = last;
         for _ in 0..END_CHUNKS {
-            let Some(flags) = self.chunk_flags(producer, writer, id) else { break };
+            let Some(flags) = self.chunk_flags(sequence, id) else { break };
             if flags.contains(ChunkFlags::NEEDS_PATCHING) {
                 return SequenceEnd::Unpatched;
             }
             id = ChunkId::new(id.get().wrapping_sub(1));
         }
-        match self.chunk_flags(producer, writer, last) {
+        match self.chunk_flags(sequence, last) {
             Some(flags) if flags.contains(ChunkFlags::CONTINUES_ON_NEXT) => {
                 SequenceEnd::Open { next: last.next() }
             }
             _ => SequenceEnd::Whole,
         }
     }
-    /// The highest id of the chunks of a writer, if there is one.
-    fn last_chunk(&mut self, producer: ProducerId, writer: WriterId) -> Option<ChunkId>;
+    /// The highest id of the chunks of a sequence, if there is one.
+    fn last_chunk(&mut self, sequence: SequenceKey) -> Option<ChunkId>;
     /// The flags of a chunk that is here.
-    fn chunk_flags(
-        &mut self,
-        producer: ProducerId,
-        writer: WriterId,
-        id: ChunkId,
-    ) -> Option<ChunkFlags>;
+    fn chunk_flags(&mut self, sequence: SequenceKey, id: ChunkId) -> Option<ChunkFlags>;
 
     /// As [`TraceBuffer::begin_read`](super::TraceBuffer::begin_read).
     fn begin_read(&mut self);
@@ -175,6 +171,11 @@ pub(super) trait Ring: Sized {
             add(&mut stats.patches_failed, 1);
         }
         done
+    }
+
+    /// As [`TraceBuffer::note_violation`](super::TraceBuffer::note_violation).
+    fn note_violation(&mut self) {
+        add(&mut self.common_mut().stats.abi_violations, 1);
     }
 
     /// As [`TraceBuffer::next_packet`](super::TraceBuffer::next_packet).

@@ -6,10 +6,10 @@ use super::ring::{Common, Ring as _};
 use super::snapshot::FaultIn;
 use super::stats::{Stats, WriterStats};
 use super::types::{
-    BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, SequenceEnd, TakePacket, Version,
+    BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, SequenceEnd, SequenceKey, TakePacket,
+    Version,
 };
 use super::{v1, v2};
-use abi::ids::{ProducerId, WriterId};
 
 /// One buffer of one session.
 #[derive(Debug)]
@@ -97,16 +97,26 @@ impl TraceBuffer {
         on_buffer!(&mut self.inner, b => b.patch(patches))
     }
 
+    /// Counts a chunk that broke a rule before it came here.
+    pub fn note_violation(&mut self) {
+        if self.read_only {
+            return;
+        }
+        on_buffer!(&mut self.inner,
+            b => b.note_violation(),
+            w => w.note_violation())
+    }
+
     /// Whether chunks filled another quarter of a ring: true once for each quarter.
     pub(crate) fn take_quarter(&mut self) -> bool {
         self.common_mut().take_quarter()
     }
 
-    /// How the chunks of a writer end: what is left of one whose producer is gone.
-    pub fn sequence_end(&mut self, producer: ProducerId, writer: WriterId) -> SequenceEnd {
+    /// How the chunks of a sequence end: what is left of a writer whose producer is gone.
+    pub fn sequence_end(&mut self, sequence: SequenceKey) -> SequenceEnd {
         on_buffer!(&mut self.inner,
-            b => b.sequence_end(producer, writer),
-            w => w.inner_mut().sequence_end(producer, writer))
+            b => b.sequence_end(sequence),
+            w => w.inner_mut().sequence_end(sequence))
     }
 
     /// Begins a batch of [`next_packet`](Self::next_packet) or [`read_while`](Self::read_while).
@@ -226,6 +236,8 @@ pub trait WrapBuffer: fmt::Debug + Send + Sync {
     fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]);
     /// As [`TraceBuffer::patch`].
     fn patch(&mut self, patches: &ChunkPatches<'_>) -> bool;
+    /// As [`TraceBuffer::note_violation`].
+    fn note_violation(&mut self);
     /// As [`TraceBuffer::begin_read`].
     fn begin_read(&mut self);
     /// As [`TraceBuffer::next_packet`].

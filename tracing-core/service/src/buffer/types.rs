@@ -29,7 +29,7 @@ pub enum Version {
 }
 
 /// The identity of a producer, which comes from the kernel or from the relay of its machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Identity {
     /// User id.
     pub uid: u32,
@@ -37,6 +37,18 @@ pub struct Identity {
     pub pid: Option<i32>,
     /// Machine id; 0 is the machine of the service.
     pub machine_id: u32,
+}
+
+/// What makes two chunks or packets parts of one sequence. The identity is a part of it, as the id of a producer that
+/// left is given out again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SequenceKey {
+    /// The producer, trusted.
+    pub producer: ProducerId,
+    /// Claimed writer.
+    pub writer: WriterId,
+    /// The identity of the producer, trusted.
+    pub identity: Identity,
 }
 
 /// The header of a chunk, with the identity of its producer.
@@ -58,6 +70,15 @@ pub struct ChunkMeta {
     pub complete: bool,
 }
 
+impl ChunkMeta {
+    /// The sequence that the chunk is a part of.
+    #[must_use]
+    #[inline]
+    pub fn sequence(&self) -> SequenceKey {
+        SequenceKey { producer: self.producer, writer: self.writer, identity: self.identity }
+    }
+}
+
 /// Four bytes that a writer left open in a chunk, and knows now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patch {
@@ -70,10 +91,8 @@ pub struct Patch {
 /// The patches of one chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkPatches<'a> {
-    /// The producer, trusted.
-    pub producer: ProducerId,
-    /// Claimed writer.
-    pub writer: WriterId,
+    /// The sequence of the chunk.
+    pub sequence: SequenceKey,
     /// Claimed chunk id.
     pub chunk: ChunkId,
     /// In the order in which they are applied.
@@ -116,6 +135,15 @@ pub struct PacketRef<'a> {
     /// `TracePacket.previous_packet_dropped`. [`Version::V1`] only knows [`loss::PRESENT`], and always sets it for
     /// the first packet of a sequence.
     pub dropped: u32,
+}
+
+impl PacketRef<'_> {
+    /// The sequence that the packet is a part of.
+    #[must_use]
+    #[inline(always)]
+    pub fn sequence(&self) -> SequenceKey {
+        SequenceKey { producer: self.producer, writer: self.writer, identity: self.identity }
+    }
 }
 
 /// Receives the packets of [`TraceBuffer::read_while`]. A closure can do it; a type can also say how it is inlined,

@@ -216,7 +216,7 @@ impl Service {
         let Some(session) = session.and_then(|id| self.sessions.get_mut(id)) else {
             return self.turn.out.reject(client, call);
         };
-        let stats = stats::of(session, &self.buffers, &self.producers, &totals);
+        let stats = stats::of(session, &self.buffers, &totals);
         let writers = stats.writer_stats.len() as u64;
         let response = stats::response(stats);
         self.turn.spend_on_reading(writers, limits::WORK_PER_WRITER_STATS);

@@ -162,7 +162,7 @@ fn end_sequence(
     }
     let left = producer.left.writers.remove(&writer);
     let Some(buffer) = buffers.get_mut(id) else { return };
-    let end = buffer.sequence_end(producer.id, writer);
+    let end = buffer.sequence_end(producer.sequence(writer));
     let begun = u64::from(end != SequenceEnd::Whole);
     // A packet that was begun in the buffer goes on in the chunks that were not copied, where it was not counted.
     let count = left.map_or(0, |(packets, _)| packets).saturating_add(begun);

@@ -17,6 +17,7 @@ use super::matching::{RegexBudget, clip_name};
 use super::outbox::{LogLimiter, Outbox};
 use super::turn::Turn;
 use super::work::Work;
+use crate::buffer::{Identity, SequenceKey};
 use crate::command_queue::{Command, CommandQueue};
 use crate::config::ServiceConfig;
 use crate::input::Peer;
@@ -253,6 +254,18 @@ impl Producer {
         noted.wrapping_sub(self.loss_marks).cast_signed() > 0
     }
 
+    /// What its chunks and packets are trusted to come from.
+    #[inline]
+    pub(crate) fn identity(&self) -> Identity {
+        Identity { uid: self.peer.uid, pid: self.peer.pid, machine_id: self.machine_id() }
+    }
+
+    /// The sequence of one of its writers.
+    #[inline]
+    pub(crate) fn sequence(&self, writer: WriterId) -> SequenceKey {
+        SequenceKey { producer: self.id, writer, identity: self.identity() }
+    }
+
     /// Zero for this machine.
     pub(crate) fn machine_id(&self) -> u32 {
         self.peer.machine_id
@@ -379,6 +392,11 @@ impl Producers {
     /// How many producers there ever were, modulo 2^16, as upstream counts them.
     pub(crate) fn seen(&self) -> u16 {
         self.last_id
+    }
+
+    /// The next id that is given out is the one after this, if it is free.
+    pub(crate) fn set_last_id(&mut self, id: ProducerId) {
+        self.last_id = id.get();
     }
 
     /// Sends a command to a producer, if it is there.

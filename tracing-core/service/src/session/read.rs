@@ -19,7 +19,7 @@ use protozero::Message as _;
 use super::compressing::{Compressing, StreamSink};
 use super::events::Lifecycle;
 use super::invalid::InvalidPackets;
-use super::sequence::{SequenceIds, SequenceKey, Suffix, TrustedFields};
+use super::sequence::{SequenceIds, Suffix, TrustedFields};
 use super::sink::{FilterSink, PacketSink, Pass, PutResult, ReplySink, len_of};
 use super::state::{Session, Sessions};
 use crate::accounts::Accounts;
@@ -167,8 +167,8 @@ fn service_packets(session: &mut Session, context: &PassContext<'_>) -> Vec<Vec<
     let origin = if session.pending.initial_done {
         None
     } else {
-        let PassContext { config, now, machine_id, producers, buffers, .. } = context;
-        Some(provenance::packet_of(session, buffers, producers, (config, *machine_id, now.boot_ns)))
+        let PassContext { config, now, machine_id, buffers, .. } = context;
+        Some(provenance::packet_of(session, buffers, (config, *machine_id, now.boot_ns)))
     };
     packets::of_pass(session, context.config, context.machine_id, origin)
 }
@@ -218,7 +218,7 @@ fn stats_if_due(session: &mut Session, context: &PassContext<'_>) -> Option<Vec<
     if !std::mem::take(&mut session.pending.stats) {
         return None;
     }
-    let stats = stats::of(session, context.buffers, context.producers, &context.totals);
+    let stats = stats::of(session, context.buffers, &context.totals);
     Some(packet(context.config, context.machine_id, None, |p| {
         p.trace_stats_raw(&stats.encode_to_vec());
     }))
@@ -334,13 +334,7 @@ impl<S: PacketSink> TakePacket for Drain<'_, S> {
             self.stopped = self.sum >= self.threshold;
             return !self.stopped;
         }
-        let key = SequenceKey {
-            machine: packet.identity.machine_id,
-            producer: packet.producer,
-            writer: packet.writer,
-        };
-        let author = (key, packet.identity.uid, packet.identity.pid);
-        let suffix = self.trusted.of(self.ids, author, packet.dropped);
+        let suffix = self.trusted.of(self.ids, packet.sequence(), packet.dropped);
         self.sum += len_of(slices) + suffix.len();
         let result = match slices {
             [one] => self.sink.put_one(one, suffix),

@@ -2,22 +2,18 @@
 
 use protozero::wire::write::Prefix;
 
+use crate::buffer::{Identity, SequenceKey};
 use crate::limits::Limits;
 use abi::ids::{ProducerId, WriterId};
 use abi::map::BlockMap;
 
-/// What makes two packets parts of one sequence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct SequenceKey {
-    pub(crate) machine: u32,
-    pub(crate) producer: ProducerId,
-    pub(crate) writer: WriterId,
-}
-
 /// The numbers of the sequences of one session, from 2 in the order they are first met; 1 is the service.
 #[derive(Clone, Debug)]
 pub(crate) struct SequenceIds {
-    ids: BlockMap<SequenceKey, u32>,
+    /// By owner and writer.
+    ids: BlockMap<(u32, WriterId), u32>,
+    /// By id and identity: an id is given out again. An owner has the number of its first sequence.
+    owners: BlockMap<(ProducerId, Identity), u32>,
     next: u32,
     sequences_per_session_max: usize,
 }
@@ -25,7 +21,7 @@ pub(crate) struct SequenceIds {
 impl SequenceIds {
     pub(crate) fn new(limits: &Limits) -> Self {
         let sequences_per_session_max = limits.sequences_per_session_max;
-        Self { ids: BlockMap::new(), next: 2, sequences_per_session_max }
+        Self { ids: BlockMap::new(), owners: BlockMap::new(), next: 2, sequences_per_session_max }
     }
 
     /// How many are known.
@@ -33,38 +29,45 @@ impl SequenceIds {
         self.ids.len()
     }
 
-    pub(crate) fn id(&mut self, key: SequenceKey) -> u32 {
-        if let Some(id) = self.ids.get(&key) {
-            return *id;
+    pub(crate) fn id(&mut self, sequence: SequenceKey) -> u32 {
+        if let Some(id) = self.known(sequence) {
+            return id;
         }
         if self.ids.len() >= self.sequences_per_session_max {
             self.forget();
         }
         let id = self.next;
         self.next = self.next.checked_add(1).unwrap_or(2);
-        self.ids.insert(key, id);
+        let owner = (sequence.producer, sequence.identity);
+        let owner = *self.owners.get_or_insert_with(owner, || id);
+        self.ids.insert((owner, sequence.writer), id);
         id
+    }
+
+    fn known(&self, sequence: SequenceKey) -> Option<u32> {
+        let owner = self.owners.get(&(sequence.producer, sequence.identity))?;
+        self.ids.get(&(*owner, sequence.writer)).copied()
     }
 
     /// Forgets half of them at least: those of the producers that have the most. A reader knows no names of a sequence
     /// with a new number, so a producer that makes more and more of them must not cost others theirs.
     fn forget(&mut self) {
-        let mut counts = BlockMap::<(u32, ProducerId), usize>::new();
-        for key in self.ids.keys() {
-            let count = counts.get_or_insert_with((key.machine, key.producer), || 0);
+        let mut counts = BlockMap::<u32, usize>::new();
+        for (owner, _) in self.ids.keys() {
+            let count = counts.get_or_insert_with(*owner, || 0);
             *count = count.saturating_add(1);
         }
-        let mut by_count: Vec<_> =
-            counts.iter().map(|(producer, count)| (*count, *producer)).collect();
+        let mut by_count: Vec<_> = counts.iter().map(|(owner, count)| (*count, *owner)).collect();
         by_count.sort_unstable();
         let mut left = self.ids.len();
         while left > self.sequences_per_session_max / 2
-            && let Some((count, producer)) = by_count.pop()
+            && let Some((count, owner)) = by_count.pop()
         {
-            counts.remove(&producer);
+            counts.remove(&owner);
             left = left.saturating_sub(count);
         }
-        self.ids.retain(|key, _| counts.contains_key(&(key.machine, key.producer)));
+        self.ids.retain(|(owner, _), _| counts.contains_key(owner));
+        self.owners.retain(|_, owner| counts.contains_key(owner));
     }
 }
 
@@ -104,27 +107,29 @@ impl Suffix {
     }
 }
 
-/// Who wrote a packet: the sequence, and the user and process behind it.
-type Author = (SequenceKey, u32, Option<i32>);
-
 /// The trusted fields of a packet, appended so that they win over what a producer may have written. They are encoded
 /// once for all packets of a sequence that follow each other.
 pub(crate) struct TrustedFields {
-    author: Option<Author>,
+    sequence: Option<SequenceKey>,
     plain: Suffix,
     after_loss: Suffix,
 }
 
 impl TrustedFields {
     pub(crate) const fn new() -> Self {
-        Self { author: None, plain: Suffix::EMPTY, after_loss: Suffix::EMPTY }
+        Self { sequence: None, plain: Suffix::EMPTY, after_loss: Suffix::EMPTY }
     }
 
-    /// The fields for a packet of `author`; `dropped` says what was lost before it, if not zero.
+    /// The fields for a packet of `sequence`; `dropped` says what was lost before it, if not zero.
     #[inline(always)]
-    pub(crate) fn of(&mut self, ids: &mut SequenceIds, author: Author, dropped: u32) -> &Suffix {
-        if self.author != Some(author) {
-            self.encode(ids, author);
+    pub(crate) fn of(
+        &mut self,
+        ids: &mut SequenceIds,
+        sequence: SequenceKey,
+        dropped: u32,
+    ) -> &Suffix {
+        if self.sequence != Some(sequence) {
+            self.encode(ids, sequence);
         }
         if dropped == 0 { &self.plain } else { self.after_loss(dropped) }
     }
@@ -138,21 +143,21 @@ impl TrustedFields {
     }
 
     #[cold]
-    fn encode(&mut self, ids: &mut SequenceIds, author: Author) {
-        let (key, uid, pid) = author;
-        self.author = Some(author);
+    fn encode(&mut self, ids: &mut SequenceIds, sequence: SequenceKey) {
+        let Identity { uid, pid, machine_id } = sequence.identity;
+        self.sequence = Some(sequence);
         let mut fields = Prefix::new();
         // trusted_uid; negative int32 take ten bytes, as the wire format sign-extends them.
         fields.uint(3, i64::from(uid as i32) as u64);
         // trusted_packet_sequence_id
-        fields.uint(10, ids.id(key).into());
+        fields.uint(10, ids.id(sequence).into());
         if let Some(pid) = pid {
             // trusted_pid
             fields.uint(79, i64::from(pid) as u64);
         }
-        if key.machine != 0 {
+        if machine_id != 0 {
             // machine_id
-            fields.uint(98, key.machine.into());
+            fields.uint(98, machine_id.into());
         }
         self.plain = Suffix(fields);
     }

@@ -134,12 +134,11 @@ fn chunks_by_value_of_all_lengths() {
             ..Default::default()
         }
     };
-    for len in [0, 7, 65536, 100_000] {
+    for (len, violations) in [(0, 1), (7, 2), (65536, 3), (100_000, 4)] {
         assert!(commit(&mut shell, &producer, vec![by_value(header, len)]));
+        let buffer = stats(&mut shell, &consumer).buffer_stats.remove(0);
+        assert_eq!((buffer.chunks_written, buffer.abi_violations), (Some(0), Some(violations)));
     }
-    // Not even offered to the buffer, which would count a violation.
-    let buffer = stats(&mut shell, &consumer).buffer_stats.remove(0);
-    assert_eq!((buffer.chunks_written, buffer.abi_violations), (Some(0), Some(0)));
     assert!(commit(&mut shell, &producer, vec![by_value(header, 100)]));
     assert_eq!(payloads(&consumer.read(&mut shell)), ["by value"]);
     let next = ChunkHeader { chunk: ChunkId::new(1), ..header };
@@ -209,6 +208,46 @@ fn patches() {
         [(Reason::REASON_PATCHES_REFUSED, "producer".into(), 1029)]
     );
     assert_eq!(payloads(&consumer.read(&mut shell)), ["text"]);
+}
+
+/// A chunk by value that has no header, and a patch: both for a buffer that is not their producer's, and for none. They
+/// are no loss of the session that the buffer belongs to.
+#[test]
+fn what_is_broken_and_for_the_buffer_of_others() {
+    let mut shell = Shell::new();
+    let (producer, consumer) = recording(&mut shell, config(&["ds"]));
+    let mut other = MockConsumer::connect(&mut shell, 0);
+    other.enable(&mut shell, config(&["other"]), None);
+    for buffer in [2, 77] {
+        let chunk = CommitDataRequestChunksToMove {
+            target_buffer: Some(buffer),
+            data: Some(vec![1; 7]),
+            ..Default::default()
+        };
+        assert!(commit(&mut shell, &producer, vec![chunk]));
+        let patch = CommitDataRequestChunkToPatch {
+            target_buffer: Some(buffer),
+            writer_id: Some(1),
+            chunk_id: Some(0),
+            patches: vec![CommitDataRequestChunkToPatchPatch {
+                offset: Some(3),
+                data: Some(vec![0; 4]),
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let request = CommitDataRequest { chunks_to_patch: vec![patch], ..Default::default() };
+        producer.call(&mut shell, Request::CommitData(request));
+    }
+    let told = stats(&mut shell, &other);
+    let buffer = &told.buffer_stats[0];
+    assert_eq!((buffer.abi_violations, buffer.patches_failed), (Some(0), Some(0)));
+    assert_eq!((told.chunks_discarded, told.patches_discarded), (Some(2), Some(2)));
+    assert_eq!(losses(&mut shell, &other), []);
+    let mut told = losses(&mut shell, &consumer);
+    told.sort();
+    let of = |reason| (reason, "producer".to_owned(), 1);
+    assert_eq!(told, [of(Reason::REASON_CHUNKS_REFUSED), of(Reason::REASON_PATCHES_REFUSED)]);
 }
 
 /// What the ledger of a session has: why, whose, how much.

@@ -31,6 +31,7 @@ mod named_buffers;
 mod query;
 mod read_buffers;
 mod registry;
+mod reused_ids;
 mod rings;
 mod scrape_order;
 mod triggers;

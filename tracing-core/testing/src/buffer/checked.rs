@@ -169,6 +169,13 @@ impl WrapBuffer for CheckedBuffer {
         done
     }
 
+    fn note_violation(&mut self) {
+        self.check().compare_batch();
+        self.real.note_violation();
+        self.check().reference.note_violation();
+        self.compare();
+    }
+
     fn begin_read(&mut self) {
         self.compare();
         self.real.begin_read();

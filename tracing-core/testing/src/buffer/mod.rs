@@ -27,8 +27,8 @@ pub use self::reference_v2::ReferenceV2;
 use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::shm::ChunkFlags;
 use service::buffer::{
-    ChunkMeta, ChunkPatches, Identity, PacketRef, Patch, Policy, Stats, TakePacket, TraceBuffer,
-    UnfinishedClone, Version, WriterStats,
+    ChunkMeta, ChunkPatches, Identity, PacketRef, Patch, Policy, SequenceKey, Stats, TakePacket,
+    TraceBuffer, UnfinishedClone, Version, WriterStats,
 };
 use service::test_hooks;
 
@@ -54,6 +54,8 @@ pub trait ReferenceBuffer: Send {
     fn copy_chunk(&mut self, meta: &ChunkMeta, payload: &[u8]);
     /// As [`TraceBuffer::patch`].
     fn patch(&mut self, patches: &ChunkPatches<'_>) -> bool;
+    /// As [`TraceBuffer::note_violation`].
+    fn note_violation(&mut self);
     /// A batch of at most `max` packets.
     fn read(&mut self, max: usize) -> Vec<Packet>;
     /// As [`TraceBuffer::clone_read_only`].
@@ -164,6 +166,11 @@ fn flags(id: u32) -> u8 {
     u8::from(goes_on(id.wrapping_sub(1))) | u8::from(goes_on(id)) << 1 | patched << 2
 }
 
+/// Of the first owner of a producer id.
+fn identity_of(p: u8) -> Identity {
+    Identity { uid: u32::from(p), pid: (p == 0).then_some(7), machine_id: 0 }
+}
+
 /// A chunk to commit, and the length of its payload: mostly the next one of its writer, often the last
 /// one again, sometimes any other.
 fn chunk(
@@ -191,7 +198,7 @@ fn chunk(
     let any = choices.byte();
     let meta = ChunkMeta {
         producer,
-        identity: Identity { uid: u32::from(p), pid: (p == 0).then_some(7), machine_id: 0 },
+        identity: identity_of(p),
         writer,
         chunk: ChunkId::new(id),
         fragments: if fragments == 9 { 1023 } else { fragments.into() },
@@ -305,7 +312,11 @@ pub fn play_on(version: Version, choices: &[u8]) -> (Stats, u32) {
                     })
                     .collect();
                 let more = choices.below(3) == 0;
-                let patches = ChunkPatches { producer, writer, chunk, patches: &patches, more };
+                let mut identity = identity_of(p);
+                // Its other writers may have chunks of the owner before.
+                identity.uid += uids[usize::from(p)];
+                let sequence = SequenceKey { producer, writer, identity };
+                let patches = ChunkPatches { sequence, chunk, patches: &patches, more };
                 world.buffer.patch(&patches);
             }
             12 => match choices.below(8) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Packet, ReferenceBuffer};
 use abi::ids::{ProducerId, WriterId};
 use service::buffer::{
-    ChunkMeta, ChunkPatches, HISTOGRAM_BUCKETS, Identity, Policy, Stats, WriterStats,
+    ChunkMeta, ChunkPatches, HISTOGRAM_BUCKETS, Identity, Policy, SequenceKey, Stats, WriterStats,
 };
 
 const CONTINUED: u8 = 1;
@@ -263,15 +263,16 @@ impl ReferenceV1 {
         chunk.next = at + len;
         chunk.read += 1;
         chunk.skipped = chunk.skipped && data.is_empty();
-        let used = chunk.next as u64;
+        let (used, identity) = (chunk.next as u64, chunk.identity);
         if chunk.read == chunk.fragments && chunk.complete {
             self.stats.chunks_read += 1;
             self.stats.bytes_read += bytes;
             let (producer, writer, _) = sequence;
-            let same = |w: &WriterStats| (w.producer, w.writer) == (producer, writer);
+            let sequence = SequenceKey { producer, writer, identity };
+            let same = |w: &WriterStats| w.sequence == sequence;
             if !self.writers.iter().any(same) {
                 let (counts, sums) = ([0; 11], [0; 11]);
-                self.writers.push(WriterStats { producer, writer, counts, sums });
+                self.writers.push(WriterStats { sequence, counts, sums });
             }
             let writer = self.writers.iter_mut().find(|w| same(w));
             let bucket = HISTOGRAM_BUCKETS.iter().position(|b| used <= *b).unwrap();
@@ -354,10 +355,14 @@ impl ReferenceBuffer for ReferenceV1 {
     }
 
     fn patch(&mut self, patches: &ChunkPatches<'_>) -> bool {
-        let ChunkPatches { producer, writer, chunk: id, patches, more } = *patches;
+        let ChunkPatches { sequence, chunk: id, patches, more } = *patches;
+        let SequenceKey { producer, writer, identity } = sequence;
         let mut good = false;
-        let owner = self.owners.get(&(producer, writer)).map_or(0, |(_, before)| *before);
-        if let Some(chunk) = self.chunk((producer, writer, owner), id.get()) {
+        let owner = self.owners.get(&(producer, writer)).filter(|(owner, _)| *owner == identity);
+        let owner = owner.map(|(_, before)| *before);
+        if let Some(owner) = owner
+            && let Some(chunk) = self.chunk((producer, writer, owner), id.get())
+        {
             good = patches.iter().all(|patch| {
                 let at = patch.offset as usize;
                 let fits = at + 4 <= chunk.payload.len();
@@ -376,6 +381,10 @@ impl ReferenceBuffer for ReferenceV1 {
             self.stats.patches_failed += 1;
         }
         good
+    }
+
+    fn note_violation(&mut self) {
+        self.stats.abi_violations += 1;
     }
 
     fn read(&mut self, max: usize) -> Vec<Packet> {

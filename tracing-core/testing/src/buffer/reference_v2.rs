@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{Packet, ReferenceBuffer};
 use abi::ids::{ProducerId, WriterId};
 use service::buffer::{
-    ChunkMeta, ChunkPatches, HISTOGRAM_BUCKETS, Identity, Policy, Stats, WriterStats,
+    ChunkMeta, ChunkPatches, HISTOGRAM_BUCKETS, Identity, Policy, SequenceKey, Stats, WriterStats,
 };
 
 const CONTINUED: u8 = 1;
@@ -172,10 +172,12 @@ impl ReferenceV2 {
         self.state(key).loss |= 1 | reason;
     }
 
-    fn count_in_histogram(&mut self, (producer, writer, _): Key, len: usize) {
-        let same = |w: &&mut WriterStats| (w.producer, w.writer) == (producer, writer);
+    fn count_in_histogram(&mut self, key: Key, len: usize) {
+        let identity = self.state(key).identity;
+        let sequence = SequenceKey { producer: key.0, writer: key.1, identity };
+        let same = |w: &&mut WriterStats| w.sequence == sequence;
         if self.writers.iter_mut().find(same).is_none() {
-            self.writers.push(WriterStats { producer, writer, counts: [0; 11], sums: [0; 11] });
+            self.writers.push(WriterStats { sequence, counts: [0; 11], sums: [0; 11] });
         }
         let stats = self.writers.iter_mut().find(same).unwrap();
         let bucket = HISTOGRAM_BUCKETS.iter().position(|b| len as u64 <= *b).unwrap();
@@ -490,10 +492,14 @@ impl ReferenceBuffer for ReferenceV2 {
     }
 
     fn patch(&mut self, patches: &ChunkPatches<'_>) -> bool {
-        let ChunkPatches { producer, writer, chunk: id, patches, more } = *patches;
+        let ChunkPatches { sequence, chunk: id, patches, more } = *patches;
+        let SequenceKey { producer, writer, identity } = sequence;
         let owner = self.owners.get(&(producer, writer)).copied().unwrap_or(0);
         let mut good = false;
-        if let Some(chunk) = self.chunk((producer, writer, owner), id.get()) {
+        let key = (producer, writer, owner);
+        if self.states.get(&key).is_some_and(|s| s.identity == identity)
+            && let Some(chunk) = self.chunk(key, id.get())
+        {
             good = patches.iter().all(|patch| {
                 let at = patch.offset as usize;
                 let fits = at + 4 <= chunk.data.len();
@@ -512,6 +518,10 @@ impl ReferenceBuffer for ReferenceV2 {
             self.stats.patches_failed += 1;
         }
         good
+    }
+
+    fn note_violation(&mut self) {
+        self.stats.abi_violations += 1;
     }
 
     fn read(&mut self, max: usize) -> Vec<Packet> {

@@ -30,8 +30,8 @@ impl LossLedgerReason {
     /// A producer did not record a data source: it cannot, or it has as many instances of it as there may be. Its packets
     /// or its log may say why.
     pub const REASON_INSTANCE_REFUSED: Self = Self(12);
-    /// Patches of a producer were refused: of an unknown writer, of a wrong length, or too many. The packets that lacked
-    /// them cannot be read.
+    /// Patches of a producer were refused: of an unknown writer, of a wrong length, too many, or for a buffer that is
+    /// not theirs. The packets that lacked them cannot be read.
     pub const REASON_PATCHES_REFUSED: Self = Self(13);
     /// Packets of a producer were left out: they are no valid messages, or have fields that only the service may write.
     pub const REASON_PACKETS_INVALID: Self = Self(14);

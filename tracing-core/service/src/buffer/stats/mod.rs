@@ -3,8 +3,8 @@
 //! Each chunk that was stored is read, overwritten, or still in the buffer; each other one is discarded.
 //! Names and meaning are those of `TraceStats.BufferStats` (`trace_stats.proto`).
 
+use crate::buffer::SequenceKey;
 use crate::limits::{BYTES_PER_HISTOGRAM, HISTOGRAMS_PER_BUFFER_MAX, HISTOGRAMS_PER_BUFFER_MIN};
-use abi::ids::{ProducerId, WriterId};
 use abi::map::BlockMap;
 
 /// Counters of one buffer since it was created.
@@ -74,10 +74,8 @@ pub const HISTOGRAM_BUCKETS: [u64; 11] =
 /// How full the chunks of one sequence were.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriterStats {
-    /// The producer.
-    pub producer: ProducerId,
-    /// Its writer.
-    pub writer: WriterId,
+    /// The sequence.
+    pub sequence: SequenceKey,
     /// Number of chunks, for each bucket of [`HISTOGRAM_BUCKETS`].
     pub counts: [u64; 11],
     /// Payload bytes of these chunks, for each bucket.
@@ -85,8 +83,8 @@ pub struct WriterStats {
 }
 
 impl WriterStats {
-    pub(super) const fn new(producer: ProducerId, writer: WriterId) -> Self {
-        Self { producer, writer, counts: [0; 11], sums: [0; 11] }
+    pub(super) const fn new(sequence: SequenceKey) -> Self {
+        Self { sequence, counts: [0; 11], sums: [0; 11] }
     }
 
     /// Counts a chunk with `payload_len` bytes of fragments.
@@ -102,11 +100,11 @@ impl WriterStats {
     }
 }
 
-/// The histograms of a buffer, in the order in which the writers first came.
+/// The histograms of a buffer, in the order in which the sequences first came.
 #[derive(Clone, Debug)]
 pub(super) struct Histograms {
     all: Vec<WriterStats>,
-    by_writer: BlockMap<(ProducerId, WriterId), usize>,
+    by_sequence: BlockMap<SequenceKey, usize>,
     max: usize,
 }
 
@@ -115,39 +113,38 @@ impl Histograms {
     pub(super) fn of_buffer(bytes: usize) -> Self {
         let max = (bytes / BYTES_PER_HISTOGRAM)
             .clamp(HISTOGRAMS_PER_BUFFER_MIN, HISTOGRAMS_PER_BUFFER_MAX);
-        Self { all: Vec::new(), by_writer: BlockMap::new(), max }
+        Self { all: Vec::new(), by_sequence: BlockMap::new(), max }
     }
 
     /// None yet, of a buffer of the same size.
     pub(super) fn emptied(&self) -> Self {
-        Self { all: Vec::new(), by_writer: BlockMap::new(), max: self.max }
+        Self { all: Vec::new(), by_sequence: BlockMap::new(), max: self.max }
     }
 
-    /// Counts a chunk of a writer. Its sequence keeps `index`, to find the histogram the next time.
+    /// Counts a chunk of a sequence, which keeps `index` to find the histogram the next time.
     #[inline]
     pub(super) fn add(
         &mut self,
-        producer: ProducerId,
-        writer: WriterId,
+        sequence: SequenceKey,
         index: &mut Option<usize>,
         payload_len: u64,
     ) {
         if index.is_none() {
-            *index = self.find_or_create(producer, writer);
+            *index = self.find_or_create(sequence);
         }
         if let Some(stats) = index.and_then(|index| self.all.get_mut(index)) {
             stats.add(payload_len);
         }
     }
 
-    fn find_or_create(&mut self, producer: ProducerId, writer: WriterId) -> Option<usize> {
-        let known = self.by_writer.get(&(producer, writer)).copied();
+    fn find_or_create(&mut self, sequence: SequenceKey) -> Option<usize> {
+        let known = self.by_sequence.get(&sequence).copied();
         if known.is_some() || self.all.len() >= self.max {
             return known;
         }
         let index = self.all.len();
-        self.all.push(WriterStats::new(producer, writer));
-        self.by_writer.insert((producer, writer), index);
+        self.all.push(WriterStats::new(sequence));
+        self.by_sequence.insert(sequence, index);
         Some(index)
     }
 

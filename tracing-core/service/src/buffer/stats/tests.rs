@@ -1,9 +1,16 @@
 //! The tests of `histogram_unittest.cc`, and what bounds the number of histograms.
 
 use super::*;
+use crate::buffer::Identity;
+use abi::ids::{ProducerId, WriterId};
+
+fn sequence(producer: u16, writer: u16) -> SequenceKey {
+    let (producer, writer) = (ProducerId::new(producer), WriterId::new(writer));
+    SequenceKey { producer, writer, identity: Identity::default() }
+}
 
 fn histogram(values: &[u64]) -> WriterStats {
-    let mut stats = WriterStats::new(ProducerId::new(1), WriterId::new(1));
+    let mut stats = WriterStats::new(sequence(1, 1));
     values.iter().for_each(|value| stats.add(*value));
     stats
 }
@@ -52,11 +59,11 @@ fn rand() {
 fn histograms_in_order_of_first_sight() {
     let mut all = Histograms::of_buffer(0);
     let (mut one, mut two) = (None, None);
-    all.add(ProducerId::new(2), WriterId::new(1), &mut two, 5);
-    all.add(ProducerId::new(1), WriterId::new(1), &mut one, 5);
+    all.add(sequence(2, 1), &mut two, 5);
+    all.add(sequence(1, 1), &mut one, 5);
     // A sequence that forgot its place finds it again.
     let mut forgot = None;
-    all.add(ProducerId::new(2), WriterId::new(1), &mut forgot, 5);
+    all.add(sequence(2, 1), &mut forgot, 5);
     assert_eq!((forgot, all.all().len(), all.all()[0].counts[0]), (two, 2, 2));
 }
 
@@ -67,9 +74,8 @@ fn histograms_are_bounded() {
     for (bytes, max) in cases {
         let mut all = Histograms::of_buffer(bytes);
         for number in 0..max + 10 {
-            let writer = WriterId::new(number as u16);
             let mut index = None;
-            all.add(ProducerId::new((number >> 16) as u16 + 1), writer, &mut index, 5);
+            all.add(sequence((number >> 16) as u16 + 1, number as u16), &mut index, 5);
             assert_eq!(index.is_some(), number < max);
         }
         assert_eq!((all.all().len(), all.emptied().max), (max, max));

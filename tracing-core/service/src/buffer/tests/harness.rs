@@ -4,7 +4,8 @@
 //! if `len` is above 128. A record has 16 bytes more than its fragments.
 
 use crate::buffer::{
-    BufferLimits, ChunkMeta, ChunkPatches, Identity, Patch, Policy, TraceBuffer, Version,
+    BufferLimits, ChunkMeta, ChunkPatches, Identity, Patch, Policy, SequenceKey, TraceBuffer,
+    Version,
 };
 use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::shm::ChunkFlags;
@@ -58,6 +59,12 @@ impl Chunk {
     /// Adds raw bytes.
     pub fn bytes(mut self, bytes: &[u8]) -> Self {
         self.payload.extend(bytes);
+        self
+    }
+
+    /// Its producer is one that this user runs.
+    pub fn of_user(mut self, uid: u32) -> Self {
+        self.meta.identity.uid = uid;
         self
     }
 
@@ -151,11 +158,16 @@ pub fn patch(buffer: &mut TraceBuffer, id: u32, offset: u32, text: &[u8; 4], mor
     buffer.patch(&ChunkPatches { more, ..patches_of(1, 1, id, patches) })
 }
 
+/// The sequence of a producer that this user runs.
+pub fn sequence_of_user(uid: u32, producer: u16, writer: u16) -> SequenceKey {
+    let meta = chunk(producer, writer, 0).of_user(uid).meta;
+    meta.sequence()
+}
+
 /// The last patches of a chunk.
 pub fn patches_of(producer: u16, writer: u16, id: u32, patches: &[Patch]) -> ChunkPatches<'_> {
     ChunkPatches {
-        producer: ProducerId::new(producer),
-        writer: WriterId::new(writer),
+        sequence: sequence_of_user(10 * u32::from(producer), producer, writer),
         chunk: ChunkId::new(id),
         patches,
         more: false,

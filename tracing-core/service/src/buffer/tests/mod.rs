@@ -369,7 +369,10 @@ fn a_histogram_per_writer() {
     seeds(&mut buffer);
     let stats: Vec<_> = buffer.writer_stats().cloned().collect();
     assert_eq!(stats.len(), 2);
-    assert_eq!((stats[0].producer, stats[0].writer), (ProducerId::new(1), WriterId::new(1)));
+    assert_eq!(
+        (stats[0].sequence.producer, stats[0].sequence.writer),
+        (ProducerId::new(1), WriterId::new(1))
+    );
     assert_eq!((&stats[0].counts[..3], &stats[0].sums[..3]), (&[1, 1, 0][..], &[8, 9, 0][..]));
     assert_eq!(stats[1].counts[10], 1);
     assert_eq!(stats[1].sums[10], 20_000);

@@ -1,9 +1,9 @@
 //! The sequences of a buffer and their chunks.
 
-use crate::buffer::Identity;
 use crate::buffer::chunks::Chunks;
 use crate::buffer::index_size::IndexEntries;
 use crate::buffer::slot_cache::SlotCache;
+use crate::buffer::{Identity, SequenceKey};
 use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::map::BlockMap;
 
@@ -47,6 +47,13 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
+    /// What others know it by.
+    #[inline]
+    pub(super) fn name(&self) -> SequenceKey {
+        let Self { producer, writer, identity, .. } = *self;
+        SequenceKey { producer, writer, identity }
+    }
+
     /// A chunk was removed or changed: a packet that goes on through it has to be followed anew.
     pub(super) fn forget_stall_at(&mut self, id: ChunkId) {
         let ahead = |id: ChunkId, from: ChunkId| id.get().wrapping_sub(from.get());
@@ -110,8 +117,15 @@ impl Index {
         self.slots.get_mut(usize::try_from(slot).ok()?)
     }
 
+    /// The chunks of a writer, if it is the present owner of the producer id that names it.
     #[inline]
-    pub(super) fn find(&mut self, producer: ProducerId, writer: WriterId) -> Option<u32> {
+    pub(super) fn of(&mut self, sequence: SequenceKey) -> Option<&Sequence> {
+        let slot = self.find(sequence.producer, sequence.writer)?;
+        self.sequence(slot).filter(|s| s.identity == sequence.identity)
+    }
+
+    #[inline]
+    fn find(&mut self, producer: ProducerId, writer: WriterId) -> Option<u32> {
         let key = key(producer, writer, PRESENT);
         self.cache.find(key).or_else(|| {
             let slot = *self.order.get(&key)?;

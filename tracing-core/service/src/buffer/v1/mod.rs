@@ -25,8 +25,8 @@ use self::read::Span;
 use super::memory::{HEADER, Memory};
 use super::ring::{Common, Ring, add};
 use super::scan_budget::ScanBudget;
-use super::{BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, TakePacket};
-use abi::ids::{ChunkId, ProducerId, WriterId};
+use super::{BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, SequenceKey, TakePacket};
+use abi::ids::ChunkId;
 use abi::shm::{ChunkFlags, store_patch};
 
 /// One buffer.
@@ -82,8 +82,7 @@ impl Ring for Buffer {
     #[inline]
     fn try_patch(&mut self, patches: &ChunkPatches<'_>) -> Option<()> {
         let memory = &mut self.common.memory;
-        let slot = self.index.find(patches.producer, patches.writer)?;
-        let off = self.index.sequence(slot)?.chunks.get_to_patch(patches.chunk)?;
+        let off = self.index.of(patches.sequence)?.chunks.get_to_patch(patches.chunk)?;
         let mut chunk = memory.record_at(off)?;
         self.cursor = Cursor::Idle;
         let payload = memory.payload_mut(off, &chunk)?;
@@ -97,19 +96,12 @@ impl Ring for Buffer {
         Some(())
     }
 
-    fn last_chunk(&mut self, producer: ProducerId, writer: WriterId) -> Option<ChunkId> {
-        let slot = self.index.find(producer, writer)?;
-        self.index.sequence(slot).filter(|s| !s.chunks.is_empty()).map(|s| s.last)
+    fn last_chunk(&mut self, sequence: SequenceKey) -> Option<ChunkId> {
+        self.index.of(sequence).filter(|s| !s.chunks.is_empty()).map(|s| s.last)
     }
 
-    fn chunk_flags(
-        &mut self,
-        producer: ProducerId,
-        writer: WriterId,
-        id: ChunkId,
-    ) -> Option<ChunkFlags> {
-        let slot = self.index.find(producer, writer)?;
-        let off = self.index.sequence(slot)?.chunks.get(id)?;
+    fn chunk_flags(&mut self, sequence: SequenceKey, id: ChunkId) -> Option<ChunkFlags> {
+        let off = self.index.of(sequence)?.chunks.get(id)?;
         self.common.memory.record_at(off).map(|chunk| chunk.flags)
     }
 

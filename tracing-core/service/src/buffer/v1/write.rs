@@ -3,6 +3,7 @@
 use super::record::{RECORD_MAX, Record, record_len};
 use super::{Buffer, add};
 use crate::buffer::memory::HEADER;
+use crate::buffer::ring::Ring as _;
 use crate::buffer::{ChunkMeta, Policy};
 use abi::ids::ChunkId;
 use abi::shm::{ChunkFlags, Packets};
@@ -26,7 +27,7 @@ impl Buffer {
         let len = record_len(payload.len())
             .filter(|len| *len <= self.common.memory.size().min(RECORD_MAX));
         let Some(record_len) = len.and_then(|len| u16::try_from(len).ok()) else {
-            self.violation();
+            self.note_violation();
             return;
         };
         self.common.has_data = true;
@@ -47,7 +48,7 @@ impl Buffer {
         let stored = known.and_then(|(slot, known)| Some((slot, known.chunks.get(meta.chunk)?)));
         if let Some((slot, off)) = stored {
             if self.rewrite(slot, off, &incoming, payload).is_none() {
-                self.violation();
+                self.note_violation();
             }
             return;
         }
@@ -55,10 +56,6 @@ impl Buffer {
             self.common.discarding = true;
             add(&mut self.common.stats.chunks_discarded, 1);
         }
-    }
-
-    fn violation(&mut self) {
-        add(&mut self.common.stats.abi_violations, 1);
     }
 
     /// A chunk came again. None if it breaks a rule: its size is fixed, and a writer

@@ -28,8 +28,8 @@ use self::step::Part;
 use super::memory::Memory;
 use super::ring::{Common, Ring, add};
 use super::scan_budget::ScanBudget;
-use super::{BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, TakePacket};
-use abi::ids::{ChunkId, ProducerId, WriterId};
+use super::{BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, SequenceKey, TakePacket};
+use abi::ids::ChunkId;
 use abi::shm::ChunkFlags;
 
 /// What the size of a buffer is rounded up to, bytes.
@@ -87,25 +87,17 @@ impl Ring for Buffer {
 
     #[inline]
     fn try_patch(&mut self, patches: &ChunkPatches<'_>) -> Option<()> {
-        let slot = self.sequences.find(patches.producer, patches.writer)?;
-        let off = self.sequences.slot(slot)?.chunks.get_to_patch(patches.chunk)?;
+        let off = self.sequences.of(patches.sequence)?.chunks.get_to_patch(patches.chunk)?;
         self.scan = None;
         self.common.memory.patch_chunk(off, patches)
     }
 
-    fn last_chunk(&mut self, producer: ProducerId, writer: WriterId) -> Option<ChunkId> {
-        let slot = self.sequences.find(producer, writer)?;
-        self.sequences.slot(slot).filter(|s| !s.chunks.is_empty()).map(|s| s.last)
+    fn last_chunk(&mut self, sequence: SequenceKey) -> Option<ChunkId> {
+        self.sequences.of(sequence).filter(|s| !s.chunks.is_empty()).map(|s| s.last)
     }
 
-    fn chunk_flags(
-        &mut self,
-        producer: ProducerId,
-        writer: WriterId,
-        id: ChunkId,
-    ) -> Option<ChunkFlags> {
-        let slot = self.sequences.find(producer, writer)?;
-        let off = self.sequences.slot(slot)?.chunks.get(id)?;
+    fn chunk_flags(&mut self, sequence: SequenceKey, id: ChunkId) -> Option<ChunkFlags> {
+        let off = self.sequences.of(sequence)?.chunks.get(id)?;
         self.common.memory.chunk(off).map(|chunk| chunk.flags)
     }
 

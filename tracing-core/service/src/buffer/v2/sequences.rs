@@ -7,7 +7,7 @@
 use crate::buffer::chunks::Chunks;
 use crate::buffer::index_size::IndexEntries;
 use crate::buffer::slot_cache::SlotCache;
-use crate::buffer::{Identity, loss};
+use crate::buffer::{Identity, SequenceKey, loss};
 use crate::limits::{EMPTY_SEQUENCES_V2_KEPT, EMPTY_SEQUENCES_V2_MAX};
 use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::map::BlockMap;
@@ -133,8 +133,15 @@ impl Sequences {
         self.slots.get_mut(usize::try_from(slot).ok()?)
     }
 
+    /// The chunks of a writer, if it is the present owner of the producer id that names it.
     #[inline]
-    pub(super) fn find(&mut self, producer: ProducerId, writer: WriterId) -> Option<u32> {
+    pub(super) fn of(&mut self, sequence: SequenceKey) -> Option<&Sequence> {
+        let slot = self.find(sequence.producer, sequence.writer)?;
+        self.slot(slot).filter(|s| s.identity == sequence.identity)
+    }
+
+    #[inline]
+    fn find(&mut self, producer: ProducerId, writer: WriterId) -> Option<u32> {
         let key = key(producer, writer);
         self.cache.find(key.into()).or_else(|| {
             let slot = *self.by_key.get(&key)?;

@@ -50,11 +50,11 @@ impl Buffer {
             add(&mut self.common.stats.abi_violations, 1);
             return;
         };
-        let (producer, writer) = (meta.producer, meta.writer);
-        let slot = self.sequences.find_or_create(producer, writer, meta.identity);
+        let slot = self.sequences.find_or_create(meta.producer, meta.writer, meta.identity);
         let sequence = slot.and_then(|slot| self.sequences.slot_mut(slot));
         let (Some(slot), Some(sequence)) = (slot, sequence) else { return };
-        self.common.histograms.add(producer, writer, &mut sequence.histogram, incoming.used.into());
+        let (histogram, used) = (&mut sequence.histogram, incoming.used.into());
+        self.common.histograms.add(meta.sequence(), histogram, used);
         if incoming.packet_dropped {
             add(&mut self.common.stats.trace_writer_packet_loss, 1);
             sequence.record_loss(loss::WRITER_ABORT);

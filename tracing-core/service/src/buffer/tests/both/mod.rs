@@ -15,7 +15,11 @@ pub use self::patching::*;
 pub use self::read_write::*;
 
 use super::harness::{self, *};
-use crate::buffer::{PacketRef, Patch, Policy, TakePacket, TraceBuffer, Version};
+use crate::buffer::{
+    ChunkPatches, Identity, PacketRef, Patch, Policy, SequenceEnd, SequenceKey, TakePacket,
+    TraceBuffer, Version,
+};
+use abi::ids::ChunkId;
 
 fn ring(bytes: usize, version: Version) -> TraceBuffer {
     harness::buffer(bytes, Policy::Ring, version)

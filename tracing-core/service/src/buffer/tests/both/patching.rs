@@ -87,3 +87,51 @@ pub fn malicious_patch_out_of_bounds(version: Version) {
     assert!(buffer.patch(&patches_of(1, 1, 0, &[])));
     assert_eq!(text(&mut buffer), "goda b");
 }
+
+/// User 20 got the number of a producer of user 10, whose chunk still waits for a patch. What it wrote itself makes no
+/// difference.
+pub fn patching_what_another_owner_of_the_number_left(version: Version) {
+    for has_written in [false, true] {
+        let mut buffer = ring(4096, version);
+        chunk(1, 1, 0).packet(20, 'a').flags(PATCH | NEXT).of_user(10).copy(&mut buffer);
+        if has_written {
+            chunk(1, 1, 5).packet(20, 'b').of_user(20).copy(&mut buffer);
+        }
+        let patches = [Patch { offset: 4, data: *b"evil" }];
+        for identity in [
+            Identity { uid: 20, ..Identity::default() },
+            Identity { uid: 10, pid: Some(7), ..Identity::default() },
+            Identity { uid: 10, machine_id: 7, ..Identity::default() },
+        ] {
+            let sequence = SequenceKey { identity, ..sequence_of_user(10, 1, 1) };
+            let patches = ChunkPatches { sequence, ..patches_of(1, 1, 0, &patches) };
+            assert!(!buffer.patch(&patches), "{identity:?}");
+        }
+        assert_eq!(text(&mut buffer), if has_written { "b" } else { "" });
+        assert_eq!((buffer.stats().patches_succeeded, buffer.stats().patches_failed), (0, 3));
+    }
+}
+
+/// User 20 got the number of a producer of user 10, and wrote nothing.
+pub fn the_end_of_what_another_owner_of_the_number_left(version: Version) {
+    for (flags, end) in [
+        (NEXT, SequenceEnd::Open { next: ChunkId::new(1) }),
+        (PATCH, SequenceEnd::Unpatched),
+        (0, SequenceEnd::Whole),
+    ] {
+        let mut buffer = ring(4096, version);
+        chunk(1, 1, 0).packet(20, 'a').flags(flags).of_user(10).copy(&mut buffer);
+        assert_eq!(buffer.sequence_end(sequence_of_user(10, 1, 1)), end);
+        assert_eq!(buffer.sequence_end(sequence_of_user(20, 1, 1)), SequenceEnd::Whole);
+    }
+}
+
+pub fn a_histogram_per_owner_of_a_number(version: Version) {
+    let mut buffer = ring(4096, version);
+    for (id, uid) in [(0, 10), (1, 10), (0, 20)] {
+        chunk(1, 1, id).packet(20, 'a').of_user(uid).copy(&mut buffer);
+    }
+    assert_eq!(text(&mut buffer), "a a a");
+    let stats = buffer.writer_stats().map(|w| (w.sequence.identity.uid, w.counts[1]));
+    assert_eq!(stats.collect::<Vec<_>>(), [(10, 2), (20, 1)]);
+}

@@ -36,6 +36,9 @@ as_in_both! {
     #[test] fn patching_skip_if_chunk_doesnt_exist;
     #[test] fn patching_at_boundaries_of_chunk;
     #[test] fn patching_read_waits_for_patch_complete;
+    #[test] fn patching_what_another_owner_of_the_number_left;
+    #[test] fn the_end_of_what_another_owner_of_the_number_left;
+    #[test] fn a_histogram_per_owner_of_a_number;
     #[test] fn malicious_zero_sized_chunk;
     #[test] fn malicious_chunk_too_big;
     #[test] fn malicious_declare_more_packets_beyond_boundaries;

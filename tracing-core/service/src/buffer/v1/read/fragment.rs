@@ -58,8 +58,8 @@ impl Common {
         self.memory.put_chunk(off, *chunk);
         if chunk.read == chunk.fragments && chunk.complete {
             self.count_read(chunk);
-            let Sequence { producer, writer, histogram, .. } = sequence;
-            self.histograms.add(*producer, *writer, histogram, chunk.next.into());
+            let name = sequence.name();
+            self.histograms.add(name, &mut sequence.histogram, chunk.next.into());
         }
     }
 
