@@ -201,6 +201,11 @@ impl Consumers {
         consumer.observer.observes_all_started()
     }
 
+    /// Whether a consumer is told of the states of instances.
+    pub(crate) fn observes_instances(&self, client: ClientId) -> bool {
+        self.by_client.get(&client).is_some_and(|consumer| consumer.observer.observes_instances())
+    }
+
     /// Tells the consumer of a session that an instance has another state.
     pub(crate) fn instance_changed(&mut self, owner: Option<ClientId>, instance: &Instance) {
         let Some(client) = owner else { return };

@@ -175,6 +175,8 @@ pub const WORK_PER_COMPILED_BYTE: u64 = 32;
 pub const WORK_PER_ENCODED_BYTE: u64 = 8;
 /// What the histograms of one writer in the statistics of a session count for.
 pub const WORK_PER_WRITER_STATS: u64 = 2 * 1024;
+/// What an instance counts for whose state a consumer begins to observe: it is told in a message with two names.
+pub const WORK_PER_OBSERVED_INSTANCE: u64 = 1024;
 /// What a byte that is read from a buffer for a reply or a file counts for.
 pub const WORK_PER_READ_BYTE: u64 = 4;
 /// Work of one peer or session in one turn; it waits with what is more. About 40 microseconds.
@@ -257,6 +259,8 @@ pub const SMB_MAPPED_BYTES: usize = 128 * 1024;
 pub const SMB_MAPPED_AGAIN_BYTES: usize = 256 * 1024;
 /// Distinct session names remembered for [`GUARDRAIL_SPACING_NS`]; more refuse the session.
 pub const GUARDRAIL_NAMES_MAX: usize = 4096;
+/// Those of one user, but for root and the user of the service, are this part of them at most.
+pub const GUARDRAIL_NAMES_USER_PART: usize = 16;
 /// Compiled size of one regular expression of a config, bytes.
 pub const REGEX_BYTES_MAX: usize = 64 * 1024;
 /// Cost of matching the expressions of one user against the name of one producer in a second: states of the

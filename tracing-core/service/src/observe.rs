@@ -58,7 +58,9 @@ impl Observer {
         if let Some(older) = self.call.take() {
             out.stream(client, older, bytes::Bytes::new(), false);
         }
-        self.mask = types.iter().fold(0u32, |mask, t| mask | t.0 as u32);
+        // Without a call nobody would get them.
+        let wanted = types.iter().fold(0u32, |mask, t| mask | t.0 as u32);
+        self.mask = if call.is_some() { wanted } else { 0 };
         self.events = ObservableEvents::default();
         if self.mask == 0 {
             return out.reply_empty(client, call);

@@ -346,8 +346,12 @@ impl Service {
     ) {
         let session = session.and_then(|id| self.sessions.get_mut(id));
         let instances = session.iter().flat_map(|session| session.instances.values());
+        let count = session.as_ref().map_or(0, |session| session.instances.len());
         let out = &mut self.turn.out;
         let all_started = self.consumers.observe(client, call, types, instances, out);
+        if self.consumers.observes_instances(client) {
+            self.turn.spend(limits::WORK_PER_OBSERVED_INSTANCE.saturating_mul(count as u64));
+        }
         if all_started && let Some(session) = session {
             start::check_all_started(session, &mut self.consumers, &mut self.turn);
         }

@@ -22,6 +22,7 @@ use super::shares::Shares;
 use super::state::{Session, Sessions};
 use super::stop::refuse_to_detach;
 use super::trigger_config::TriggerMode;
+use crate::accounts::User;
 use crate::buffers::Buffers;
 use crate::consumers::Consumers;
 use crate::data_sources::Sources;
@@ -377,7 +378,7 @@ fn check_others(
             return Err(SessionError::Semaphore { name: wanted.to_owned(), count, max });
         }
     }
-    check_spacing(config, name, sessions, turn)?;
+    check_spacing(config, (name, uid), sessions, turn)?;
     // Sessions of which only the file is left count, too: they still hold memory. An exclusive session does not
     // wait for those that it ended itself.
     let exclusive = config.exclusive_prio.unwrap_or(0) > 0;
@@ -394,7 +395,7 @@ fn check_others(
 
 fn check_spacing(
     config: &TraceConfig,
-    name: &str,
+    (name, uid): (&str, u32),
     sessions: &mut Sessions,
     turn: &Turn,
 ) -> Result<(), SessionError> {
@@ -403,11 +404,16 @@ fn check_spacing(
     }
     let now_ns = turn.now.boot_ns;
     let starts = &mut sessions.guarded_starts;
-    starts.retain(|_, at| now_ns.saturating_sub(*at) <= limits::GUARDRAIL_SPACING_NS);
-    if starts.contains_key(name) || starts.len() >= turn.config.limits.guardrail_names_max {
+    starts.retain(|_, (at, _)| now_ns.saturating_sub(*at) <= limits::GUARDRAIL_SPACING_NS);
+    let max = turn.config.limits.guardrail_names_max;
+    let of_user = starts.values().filter(|(_, owner)| *owner == uid).count();
+    // The names are common to all users: one of them must not use them up.
+    let is_full = turn.accounts.is_limited(User::local(uid))
+        && of_user >= (max / limits::GUARDRAIL_NAMES_USER_PART).max(1);
+    if starts.contains_key(name) || starts.len() >= max || is_full {
         return Err(SessionError::TooRecent(name.to_owned()));
     }
-    starts.insert(name.to_owned(), now_ns);
+    starts.insert(name.to_owned(), (now_ns, uid));
     Ok(())
 }
 

@@ -275,8 +275,8 @@ impl Session {
 pub(crate) struct Sessions {
     by_id: SortedMap<SessionId, Session>,
     last_id: u64,
-    /// When sessions under extra guardrails began, by name.
-    pub(crate) guarded_starts: SortedMap<String, u64>,
+    /// When sessions under extra guardrails began, and of which user, by name.
+    pub(crate) guarded_starts: SortedMap<String, (u64, u32)>,
 }
 
 impl Sessions {

@@ -27,6 +27,39 @@ fn changes(events: &[ObservableEvents]) -> Vec<(String, i32)> {
     all.map(|c| (c.data_source_name.clone().unwrap(), c.state.unwrap().0)).collect()
 }
 
+/// The states of all instances are told at once: their user pays for them. Without a call nobody would get them.
+#[test]
+fn observing_counts_each_instance() {
+    const COUNT: usize = 300;
+    let mut shell = Shell::new();
+    let producer = producer(&mut shell, "p");
+    (0..COUNT).for_each(|_| producer.register_name(&mut shell, "ds"));
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(
+        &mut shell,
+        TraceConfig { deferred_start: Some(true), ..config(&["ds"]) },
+        None,
+    );
+    let before = shell.service.work();
+    let call = observe(&mut shell, &consumer, &[Type::TYPE_DATA_SOURCES_INSTANCES]);
+    let cost = shell.service.work() - before;
+    assert!(cost >= COUNT as u64 * service::limits::WORK_PER_OBSERVED_INSTANCE, "{cost}");
+    let events = observed(&mut shell, &consumer, call);
+    assert_eq!(changes(&events).len(), COUNT);
+
+    let request = protos::ObserveEventsRequest {
+        events_to_observe: vec![Type::TYPE_DATA_SOURCES_INSTANCES],
+        ..Default::default()
+    };
+    let client = consumer.client;
+    let request = Request::ObserveEvents(request);
+    let before = shell.service.work();
+    shell.input(service::Input::ConsumerRequest { client, call: None, request, file: None });
+    assert!(
+        shell.service.work() - before < COUNT as u64 * service::limits::WORK_PER_OBSERVED_INSTANCE
+    );
+}
+
 #[test]
 fn lifecycle_event_smoke() {
     let mut shell = Shell::new();

@@ -396,6 +396,29 @@ fn names_of_guarded_sessions() {
     assert_eq!(attempt("c", &mut shell), None);
 }
 
+/// The names are common to all users, but one user does not use them up.
+#[test]
+fn names_of_guarded_sessions_of_one_user() {
+    let part = limits::GUARDRAIL_NAMES_USER_PART;
+    let mut shell = shell(|limits| limits.guardrail_names_max = 2 * part);
+    let mut is_refused = |uid: u32, name: &str| {
+        let mut consumer = MockConsumer::connect(&mut shell, uid);
+        let config = TraceConfig {
+            enable_extra_guardrails: Some(true),
+            unique_session_name: Some(name.into()),
+            ..config(&[])
+        };
+        consumer.enable(&mut shell, config, None);
+        let error = consumer.ended(&mut shell);
+        consumer.disconnect(&mut shell);
+        error.is_some()
+    };
+    assert_eq!(["a", "b", "c"].map(|name| is_refused(1000, name)), [false, false, true]);
+    assert!(!is_refused(1001, "c"), "another user");
+    assert!(is_refused(1001, "a"), "names are common to all");
+    assert_eq!(["d", "e", "f"].map(|name| is_refused(0, name)), [false; 3], "root");
+}
+
 #[test]
 fn instances_of_a_session() {
     let mut shell = shell(|limits| limits.instances_per_session_max = 8);
