@@ -177,10 +177,10 @@ impl StateSources<'_> {
             add(self.accounts.account(asking));
             return true;
         }
-        if after.is_none() {
-            if let Some(remote) = self.accounts.remote() {
-                add(remote.clone());
-            }
+        if after.is_none()
+            && let Some(remote) = self.accounts.remote()
+        {
+            add(remote.clone());
         }
         for user in self.accounts.users_after(*after) {
             *after = Some(user);
