@@ -88,12 +88,12 @@ pub const FILE_SYNC_BYTES: usize = 4 * 1024 * 1024;
 
 /// Live producers. Their ids are `u16` and never zero.
 pub const PRODUCERS_MAX: usize = 65535;
-/// Sessions at a time, of all users. The last ones are for root and the user of the service alone ...
+/// Sessions at a time, of all users.
 pub const SESSIONS_MAX: usize = 15;
-/// ... as all others together have at most this many, so that a few users with [`SESSIONS_PER_UID_MAX`] each leave some
-/// to those without a session ...
+/// Sessions at a time of all users but root and the user of the service, so that a few users with
+/// [`SESSIONS_PER_UID_MAX`] each leave some to those without a session.
 pub const SESSIONS_OF_USERS_MAX: usize = 9;
-/// ... of whom each gets its first one until there are this many.
+/// The same when one of them asks that has none. What is left is for root and the user of the service alone.
 pub const SESSIONS_OF_USERS_AT_FIRST_MAX: usize = 12;
 /// Sessions at a time of one user.
 pub const SESSIONS_PER_UID_MAX: usize = 5;
@@ -288,11 +288,11 @@ pub const TRIGGER_NAMES_MAX: usize = 1024;
 /// Activations remembered of one trigger: a larger `max_per_24_h` counts as this.
 pub const TRIGGER_HISTORY_MAX: usize = 1024;
 /// Clones at a time, of all users: each holds a copy of the buffers. Upstream has no limit. All users but root and the
-/// user of the service have the same parts of them as of sessions ...
+/// user of the service have the same parts of them as of sessions.
 pub const CLONES_MAX: usize = 48;
-/// ... together (28) ...
+/// Clones at a time of those users together: 28.
 pub const CLONES_OF_USERS_MAX: usize = CLONES_MAX * SESSIONS_OF_USERS_MAX / SESSIONS_MAX;
-/// ... and for the first one of each (38).
+/// Clones at a time of those users together, when one that has none asks: 38.
 pub const CLONES_OF_USERS_AT_FIRST_MAX: usize =
     CLONES_MAX * SESSIONS_OF_USERS_AT_FIRST_MAX / SESSIONS_MAX;
 /// Clones at a time of one user.
