@@ -10,7 +10,7 @@
 //!
 //! To add a key with a meaning of its own, as `correlation` has: an arm of `__event!` below "arguments with a meaning
 //! of their own", in front of those for annotations; a method of `Event` for `(call METHOD value)`, or of `Site` if it
-//! must be known before the event is written; a row in the table of [`instant!`], and a word in `docs/sdk.md` ("A few
+//! must be known before the event is written; a row in the table of `instant!`, and a word in `docs/sdk.md` ("A few
 //! keys have a meaning"). The key is reserved from then on: a caller that wants an annotation of that name writes
 //! `"key" = value`.
 
