@@ -39,7 +39,8 @@ pub const ADMITTED_WHEN_BEHIND: usize = 4;
 /// Connections that one turn of the loop reads, by users in turn, and those whose waiting requests it handles.
 pub const CONNECTIONS_PER_TURN: usize = 64;
 /// For how long one turn of the loop reads connections, ns; it reads one at least. What one sends in a turn takes some
-/// milliseconds to decode at worst.
+/// milliseconds to decode at worst. For as long it handles what was read before, answers of files, and sends; each of
+/// them has one at least.
 pub const SERVE_NS: u64 = 5_000_000;
 /// Requests of one connection handled in one turn of the loop, whatever they ask for: about 100 microseconds.
 pub const REQUESTS_PER_TURN: usize = 128;
@@ -94,3 +95,16 @@ pub const DESCRIPTORS_KEPT_PART: u64 = 16;
 pub const DESCRIPTORS_KEPT_MIN: u64 = 8;
 /// How old the number of descriptors that can be opened may be, ns. Other threads open some, too.
 pub const DESCRIPTORS_ASKED_NS: u64 = 100_000_000;
+/// A call on the socket of a peer that takes longer takes long, ns. Others take some microseconds; one that moves as
+/// much as a socket has takes a tenth of this.
+pub const SLOW_CALL_NS: u64 = 2_000_000;
+/// What calls that take long may take of the processor on one connection, ns, before it is cut.
+pub const CALLS_NS_MAX: u64 = 20_000_000;
+/// This part of the time that passes is forgotten of it: a call that takes long now and then cuts nobody.
+pub const CALLS_KEPT_PART: u64 = 1000;
+/// A user waits so many times as long as those calls took.
+pub const CALLS_WAIT_TIMES: u64 = 8;
+/// It waits no longer than this, ns.
+pub const CALLS_WAIT_NS_MAX: u64 = 10_000_000_000;
+/// For how long after such a call the loop reads the clock of its thread in each turn, ns.
+pub const CALLS_WATCHED_NS: u64 = 10_000_000_000;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::accepting::{Accepted, Accepting};
 use super::accounts::Counted;
+use super::calls::Calls;
 use super::connections::{self, Connections};
 use super::descriptors::Descriptors;
 use super::engine::{Engine, FIRST_CLIENT};
@@ -42,10 +43,13 @@ pub(super) struct Daemon {
     /// Declared before the engine, whose log it writes to.
     _watchdog: Option<Watchdog>,
     pub(super) engine: Engine,
-    poller: Arc<Poller>,
+    pub(super) poller: Arc<Poller>,
     /// Declared behind the engine, because dropping that gives it connections to close.
     pub(super) closer: EndCloser,
     descriptors: Descriptors,
+    calls: Calls,
+    /// The last turn did not send all that was to be sent.
+    sends_behind: bool,
     pub(super) connections: Connections,
     /// Wakes the loop when the next timer is due.
     alarm: Alarm,
@@ -75,6 +79,7 @@ impl Daemon {
         let accepting = Accepting::new(&poller, KEY_LISTENERS, producers, consumers)?;
         let alarm = Alarm::new()?;
         poller.add(&alarm, KEY_ALARM, true, false)?;
+        let calls = Calls::new();
         let (left, own_uid) = (descriptors_left(), process::effective_uid());
         let lines = engine.logger.lines().cloned();
         let closer = EndCloser(Closer::new(Waiting::new(left, own_uid)));
@@ -88,6 +93,8 @@ impl Daemon {
             poller,
             closer,
             descriptors: Descriptors::new(left),
+            calls,
+            sends_behind: false,
             connections,
             alarm,
             accepting,
@@ -114,12 +121,14 @@ impl Daemon {
             let began_ns = clock::mono_ns();
             self.engine.turns.begin(began_ns);
             self.descriptors.begin_turn(began_ns);
+            self.calls.begin_turn(began_ns);
             self.engine.counters.wake(ready.len());
             self.serve(&mut ready, began_ns)?;
+            self.resume_waiting();
             self.engine.turn();
             self.cut_stuck();
             self.accepting.resume_if_due(clock::boot_ns())?;
-            self.flush();
+            self.flush(clock::mono_ns());
             if let Some(slow) = self.engine.turns.end(clock::mono_ns()) {
                 self.engine.counters.slow_turn();
                 self.engine.log(slow.who, LogLevel::Info, &slow.line);
@@ -148,18 +157,21 @@ impl Daemon {
             let signalled = signals.as_mut().is_some_and(|s| s.take() > 0);
             failed.is_none() && !signalled && deadline.left() != Some(Duration::ZERO)
         });
-        self.flush();
+        // The whole of it.
+        self.flush(u64::MAX);
         failed.map_or(Ok(()), Err)
     }
 
     /// When the next timer is due, boot time in ns.
-    fn due_ns(&self) -> Option<u64> {
+    pub(super) fn due_ns(&self) -> Option<u64> {
         let stuck_due = match self.closer.0.pending() {
             0 => None,
             // What no thread had begun to close when the loop last looked has no time yet.
             _ => Some(self.stuck_due.unwrap_or_else(|| clock::boot_ns() + STUCK_NS)),
         };
-        [self.engine.due_ns(), self.accepting.due_ns(), stuck_due].into_iter().flatten().min()
+        let dues =
+            [self.engine.due_ns(), self.accepting.due_ns(), self.engine.waits.due_ns(), stuck_due];
+        dues.into_iter().flatten().min()
     }
 
     /// Serves what is ready, in fair order, until the turn has served enough or took long enough. What was not served
@@ -195,6 +207,9 @@ impl Daemon {
             key @ KEY_LISTENERS..FIRST_CLIENT => self.accept(key)?,
             key => {
                 let client = ClientId::new(key);
+                if self.leave_waiting(client) {
+                    return Ok(());
+                }
                 if event.readable {
                     self.read(client);
                 }
@@ -311,7 +326,11 @@ impl Daemon {
         *served = order.serve(*user);
         let capacity = self.closer.0.capacity(link.origin.uid);
         let openable = self.descriptors.openable(self.connections.is_limited(*user), capacity);
-        match link.read(&mut self.buf, openable, &mut self.descriptors) {
+        let read = link.read(&mut self.buf, openable, &mut self.descriptors, &mut self.calls);
+        if link.calls.owes() {
+            self.charge(client);
+        }
+        match read {
             Ok(()) => self.engine.process_events(client),
             Err(Disconnect::LostDescriptors) if capacity == 0 => {
                 self.engine.leave(client, Disconnect::StuckDescriptor);
@@ -320,41 +339,136 @@ impl Daemon {
         }
     }
 
-    /// Sends queued replies, and makes the poller wait for room where a socket was full.
-    pub(super) fn flush(&mut self) {
-        // An empty queue makes the service fill it again. That is sent in the next turn, or one consumer would keep
-        // the loop busy.
-        for client in std::mem::take(&mut self.engine.dirty) {
+    /// Makes the user of a connection wait for what calls on its socket took. Root and the user of the daemon do not.
+    pub(super) fn charge(&mut self, client: ClientId) {
+        let Some(Peer { link: Link::Socket(link), user, .. }) = self.engine.peers.get_mut(&client)
+        else {
+            return;
+        };
+        let owed_ns = link.calls.take_owed();
+        if owed_ns > 0 && self.connections.is_limited(*user) {
+            self.engine.waits.charge(*user, owed_ns, clock::boot_ns());
+        }
+    }
+
+    /// Keeps a connection that is ready for later if its user waits: true. The poller does not look at it meanwhile.
+    fn leave_waiting(&mut self, client: ClientId) -> bool {
+        let Engine { peers, waits, .. } = &mut self.engine;
+        let Some(Peer { link: Link::Socket(link), user, .. }) = peers.get_mut(&client) else {
+            return false;
+        };
+        if !waits.hold(*user, client) {
+            return false;
+        }
+        if link.is_polled && link.as_fd().is_some_and(|fd| self.poller.remove(fd).is_ok()) {
+            link.is_polled = false;
+        }
+        true
+    }
+
+    /// Serves the connections of users that have waited long enough.
+    pub(super) fn resume_waiting(&mut self) {
+        if self.engine.waits.due_ns().is_none() {
+            return;
+        }
+        for client in self.engine.waits.release(clock::boot_ns()) {
             let Some(Peer { link: Link::Socket(link), .. }) = self.engine.peers.get_mut(&client)
             else {
                 continue;
             };
-            let service = &mut self.engine.service;
-            let sent = link.write(|memory| service.give_back(memory));
-            if let Err(reason) = sent.and_then(|()| link.account()) {
-                self.engine.leave(client, reason);
-                continue;
+            if !link.is_polled {
+                let (read, write) = link.interest;
+                let add = |fd| self.poller.add(fd, client.get(), read, write);
+                link.is_polled = link.as_fd().is_some_and(|fd| add(fd).is_ok());
+                if !link.is_polled {
+                    self.engine.leave(client, Disconnect::PeerLeft);
+                    continue;
+                }
             }
-            if link.host.has_events() && !link.host.is_paused() {
-                self.engine.backlog.insert(client);
+            // Its requests, and then what is to be sent.
+            self.engine.backlog.insert(client);
+        }
+    }
+
+    /// Sends queued replies until that took long since `began_ns`, at least to one connection. The others come first in
+    /// the next turn.
+    pub(super) fn flush(&mut self, began_ns: u64) {
+        // An empty queue makes the service fill it again. That is sent in the next turn, or one consumer would keep
+        // the loop busy.
+        let mut dirty = self.take_dirty().into_iter();
+        for client in dirty.by_ref() {
+            self.send(client);
+            if clock::mono_ns().saturating_sub(began_ns) > SERVE_NS {
+                break;
             }
-            let drained = link.host.take_drained();
-            let wanted = link.host.wanted();
-            let changed = link.interest != wanted;
-            if changed {
-                link.interest = wanted;
-            }
-            let modify = |fd| self.poller.modify(fd, client.get(), wanted.0, wanted.1);
-            if changed && link.as_fd().is_none_or(|fd| modify(fd).is_err()) {
-                self.engine.leave(client, Disconnect::PeerLeft);
-                continue;
-            }
-            if drained {
-                self.engine.handle_input(Input::Drained { client });
-            }
+        }
+        self.sends_behind = dirty.len() > 0;
+        for client in dirty {
+            self.engine.dirty.insert(client);
         }
         if !self.engine.dirty.is_empty() || !self.engine.backlog.is_empty() {
             self.engine.wake.wake();
+        }
+    }
+
+    /// The connections with something to be sent. If some had to wait, users take turns.
+    fn take_dirty(&mut self) -> Vec<ClientId> {
+        let dirty = std::mem::take(&mut self.engine.dirty);
+        if !self.sends_behind {
+            return dirty.into_iter().collect();
+        }
+        let ready = |client: ClientId| Ready { key: client.get(), ..Ready::default() };
+        let mut dirty: Vec<_> = dirty.into_iter().map(ready).collect();
+        let peers = &self.engine.peers;
+        self.engine.send_order.sort(&mut dirty, |key| {
+            peers.get(&ClientId::new(key)).map(|peer| (peer.user, peer.sent))
+        });
+        dirty.into_iter().map(|ready| ClientId::new(ready.key)).collect()
+    }
+
+    /// Sends the queued replies of a connection, and makes the poller wait for room if its socket is full.
+    fn send(&mut self, client: ClientId) {
+        let Engine { peers, service, waits, send_order, .. } = &mut self.engine;
+        let peer = peers.get_mut(&client);
+        let Some(Peer { link: Link::Socket(link), user, sent, ended, .. }) = peer else { return };
+        *sent = send_order.serve(*user);
+        let result = match waits.has(*user) {
+            true => link.host.check_queue(),
+            false => link.write(&mut self.calls, |memory| service.give_back(memory)),
+        };
+        let result = result.and_then(|()| link.account());
+        // One that is cut already may still have requests to handle.
+        let result = result.and_then(|()| match ended {
+            None => link.check_calls(),
+            Some(_) => Ok(()),
+        });
+        if link.calls.owes() {
+            self.charge(client);
+        }
+        match result {
+            Ok(()) => self.after_send(client),
+            Err(reason) => self.engine.leave(client, reason),
+        }
+    }
+
+    /// Lets the poller wait for what the connection needs now, and the service queue more.
+    fn after_send(&mut self, client: ClientId) {
+        let Some(Peer { link: Link::Socket(link), .. }) = self.engine.peers.get_mut(&client) else {
+            return;
+        };
+        if link.host.has_events() && !link.host.is_paused() {
+            self.engine.backlog.insert(client);
+        }
+        let drained = link.host.take_drained();
+        let wanted = link.host.wanted();
+        let changed = link.interest != wanted;
+        link.interest = wanted;
+        let modify = |fd| self.poller.modify(fd, client.get(), wanted.0, wanted.1);
+        if changed && link.is_polled && link.as_fd().is_none_or(|fd| modify(fd).is_err()) {
+            return self.engine.leave(client, Disconnect::PeerLeft);
+        }
+        if drained {
+            self.engine.handle_input(Input::Drained { client });
         }
     }
 }

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 
 #[cfg(feature = "host")]
 use super::accounts::{self, Counted};
+#[cfg(feature = "host")]
+use super::calls::Waits;
 use super::files::{Files, NewFile, Rights};
 use super::log::{Log, Logger};
 #[cfg(feature = "host")]
@@ -15,6 +17,7 @@ use super::stats::Counters;
 #[cfg(feature = "host")]
 use super::turns::{Task, Turns};
 use super::user::{User, Who};
+use crate::limits::SERVE_NS;
 use crate::local::{AnyLocalEvent, Inbox, LocalEvent};
 use abi::ids::ClientId;
 use abi::ipc::Rejected;
@@ -46,11 +49,19 @@ pub(crate) struct Engine {
     /// In which order connections are served.
     #[cfg(feature = "host")]
     pub(super) order: Order,
+    /// In which order connections are sent what waits for them.
+    #[cfg(feature = "host")]
+    pub(super) send_order: Order,
+    /// Users whose connections are not served for a while.
+    #[cfg(feature = "host")]
+    pub(super) waits: Waits,
     /// Connections of custom transports that the engine has closed.
     #[cfg(feature = "host")]
     pub(crate) closed: VecDeque<ClientId>,
     /// Inputs that came up while effects were carried out.
     follow_ups: VecDeque<Input>,
+    /// Answers of files that have their turn later.
+    pub(super) answers: VecDeque<Input>,
     pub(super) files: Files,
     /// The nice value of this thread before it was boosted for the first time.
     usual_nice: Option<i32>,
@@ -87,8 +98,13 @@ impl Engine {
             #[cfg(feature = "host")]
             order: Order::default(),
             #[cfg(feature = "host")]
+            send_order: Order::default(),
+            #[cfg(feature = "host")]
+            waits: Waits::default(),
+            #[cfg(feature = "host")]
             closed: VecDeque::new(),
             follow_ups: VecDeque::new(),
+            answers: VecDeque::new(),
             files: Files::new(wake.clone(), threads),
             usual_nice: None,
             wake,
@@ -118,7 +134,7 @@ impl Engine {
         self.process_backlog();
         self.take_local();
         // Files with threads wake the loop for later answers, so that peers are handled in between.
-        while self.process_file_answers() && self.files.have_no_threads() {}
+        while self.process_file_answers(clock::mono_ns()) && self.files.have_no_threads() {}
         if self.service.poll_timeout().is_some_and(|due| due.as_ns() <= clock::boot_ns()) {
             let now = clock::now();
             #[cfg(feature = "host")]
@@ -131,12 +147,20 @@ impl Engine {
         }
     }
 
-    /// Passes the answers of files to the service; false if there are none.
-    fn process_file_answers(&mut self) -> bool {
+    /// Passes the answers of files to the service; false if there are none. If that takes long since `began_ns`, some
+    /// are left for the next turn.
+    pub(super) fn process_file_answers(&mut self, began_ns: u64) -> bool {
         let finished = self.files.take_finished();
         finished.written_memory.into_iter().for_each(|memory| self.service.give_back(memory));
-        let something_new = !finished.answers.is_empty();
-        finished.answers.into_iter().for_each(|input| self.handle_input(input));
+        self.answers.extend(finished.answers);
+        let something_new = !self.answers.is_empty();
+        while let Some(input) = self.answers.pop_front() {
+            self.handle_input(input);
+            if !self.answers.is_empty() && clock::mono_ns().saturating_sub(began_ns) > SERVE_NS {
+                self.wake.wake();
+                break;
+            }
+        }
         something_new
     }
 
@@ -146,7 +170,7 @@ impl Engine {
         self.service.end_sessions(&clock::now(), "the tracing service was told to end");
         self.carry_out();
         loop {
-            let nothing_new = !self.process_file_answers();
+            let nothing_new = !self.process_file_answers(clock::mono_ns());
             if self.service.is_idle() {
                 return;
             }
@@ -208,6 +232,11 @@ impl Engine {
                 about,
                 "the connections of its user keep too much (replies that are not read, frames that \
                      do not end), connection closed",
+            ),
+            Disconnect::SlowCalls => self.fault(
+                about,
+                "each call on its socket takes milliseconds, most likely because its process has too many epoll \
+                     watches on its end (/proc/PID/fdinfo shows them), connection closed",
             ),
         }
         peer.link.close();

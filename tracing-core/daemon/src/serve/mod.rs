@@ -17,6 +17,8 @@ mod accepting;
 mod accounts;
 mod alone;
 #[cfg(feature = "host")]
+mod calls;
+#[cfg(feature = "host")]
 mod connections;
 #[cfg(feature = "host")]
 mod daemon;

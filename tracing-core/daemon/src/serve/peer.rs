@@ -68,6 +68,9 @@ pub(crate) struct Peer {
     /// When it was served last.
     #[cfg(feature = "host")]
     pub(super) served: Served,
+    /// When it was sent something last, or could have been.
+    #[cfg(feature = "host")]
+    pub(super) sent: Served,
     /// The connection is over, for this reason, and its last requests are not handled yet.
     #[cfg(feature = "host")]
     pub(super) ended: Option<Disconnect>,
@@ -82,6 +85,8 @@ impl Peer {
             announced,
             #[cfg(feature = "host")]
             served: Served::default(),
+            #[cfg(feature = "host")]
+            sent: Served::default(),
             #[cfg(feature = "host")]
             ended: None,
         }

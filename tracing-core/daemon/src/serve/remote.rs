@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use bytes::Bytes;
 
+use super::calls::{CallTime, Calls};
 use super::connections::Slot;
 use super::descriptors::Descriptors;
 use super::side::{Disconnect, Side};
@@ -40,6 +41,12 @@ pub(crate) struct SocketLink {
     is_small: bool,
     /// Descriptors may wait in the socket.
     may_have_descriptors: bool,
+    /// The poller looks at it.
+    pub(super) is_polled: bool,
+    /// What calls on the socket took.
+    pub(super) calls: CallTime,
+    /// The peer sends no more.
+    has_ended: bool,
     closer: Closer,
     poller: Arc<Poller>,
 }
@@ -88,6 +95,9 @@ impl SocketLink {
             stream: Some(stream),
             host: HostLink::new(side),
             interest: (true, false),
+            is_polled: true,
+            calls: CallTime::default(),
+            has_ended: false,
             origin,
             slot: Some(slot),
             closer: closer.clone(),
@@ -126,10 +136,12 @@ impl SocketLink {
         buf: &mut [u8],
         openable: Openable,
         descriptors: &mut Descriptors,
+        calls: &mut Calls,
     ) -> Result<(), Disconnect> {
         let Some(stream) = &self.stream else { return Err(Disconnect::PeerLeft) };
         let mut spare = Vec::new();
-        let received = stream.receive_all(buf, openable, &mut spare);
+        let receive = || stream.receive_all(buf, openable, &mut spare);
+        let received = calls.make(&mut self.calls, receive);
         let kept = matches!(received, Ok(Received::Bytes(_, Some(_))));
         descriptors.opened(spare.len() as u64 + u64::from(kept));
         spare.into_iter().for_each(|fd| self.closer.take(self.origin, fd));
@@ -140,7 +152,10 @@ impl SocketLink {
                 self.host.receive(buf.get(..count).unwrap_or_default(), fd)
             }
             Ok(Received::LostDescriptors) => Err(Disconnect::LostDescriptors),
-            Ok(Received::End) | Err(_) => Err(Disconnect::PeerLeft),
+            Ok(Received::End) | Err(_) => {
+                self.has_ended = true;
+                Err(Disconnect::PeerLeft)
+            }
         }
     }
 
@@ -154,12 +169,24 @@ impl SocketLink {
         if fits { Ok(()) } else { Err(Disconnect::UserFull) }
     }
 
-    /// Sends as many bytes as the socket takes; `recycle` gets the memory of sent replies.
-    pub(super) fn write(&mut self, recycle: impl FnMut(Bytes)) -> Result<(), Disconnect> {
-        let Self { stream, host, slot, is_small, .. } = self;
+    /// Whether the calls on the socket take too long.
+    pub(super) fn check_calls(&self) -> Result<(), Disconnect> {
+        if self.calls.is_too_much() { Err(Disconnect::SlowCalls) } else { Ok(()) }
+    }
+
+    /// Sends as many bytes as the socket takes, or until a call takes long; `recycle` gets the memory of sent replies.
+    pub(super) fn write(
+        &mut self,
+        calls: &mut Calls,
+        recycle: impl FnMut(Bytes),
+    ) -> Result<(), Disconnect> {
+        let Self { stream, host, slot, is_small, calls: account, .. } = self;
         let Some(stream) = stream else { return Err(Disconnect::PeerLeft) };
         let send = |bytes: &[IoSlice<'_>], fd: Option<BorrowedFd<'_>>| {
-            let sent = stream.send(bytes, fd)?;
+            if account.owes() || account.is_too_much() {
+                return Ok(0);
+            }
+            let sent = calls.make(account, || stream.send(bytes, fd))?;
             if sent > 0 || !*is_small || !slot.as_mut().is_some_and(Slot::enlarge) {
                 return Ok(sent);
             }
@@ -349,7 +376,10 @@ impl Drop for SocketLink {
         if self.may_have_descriptors {
             // At once, although the thread may be late: the peer learns the end, and the poller waits for it no more.
             let _ = self.poller.remove(&stream);
-            stream.shutdown();
+            // This wakes the peer as other calls do. One that has ended does not have to learn it.
+            if !self.has_ended && !self.calls.has_slow() {
+                stream.shutdown();
+            }
             // In this order.
             self.closer.take_socket(self.origin, (stream, self.slot.take()));
         }

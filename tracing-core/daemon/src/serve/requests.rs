@@ -32,9 +32,12 @@ impl Engine {
     /// Handles requests that had to wait, of so many connections. The others have their turn later.
     pub(super) fn process_backlog(&mut self) {
         let began_ns = clock::mono_ns();
-        let Self { service, backlog, order, peers, .. } = self;
+        let Self { service, backlog, order, peers, waits, .. } = self;
         let mut waiting = Vec::new();
         for client in std::mem::take(backlog) {
+            if peers.get(&client).is_some_and(|peer| waits.hold(peer.user, client)) {
+                continue;
+            }
             // Its earlier requests come first, and the service takes turns between those; or those of its user.
             if service.is_busy(client) || !service.may_decode(client) {
                 backlog.insert(client);
@@ -79,7 +82,7 @@ impl Engine {
     ) {
         self.counters.connected();
         let mut peer = Peer::new(side, link, user, who.is_some());
-        peer.served = self.order.now();
+        (peer.served, peer.sent) = (self.order.now(), self.send_order.now());
         self.peers.insert(client, peer);
         if let Some(who) = who {
             self.announce(client, side, who, false);

@@ -29,6 +29,8 @@ pub(crate) enum Disconnect {
     SlowReader,
     /// The connections of its user keep too much: replies that nobody takes, frames that do not end.
     UserFull,
+    /// The calls on its socket take long.
+    SlowCalls,
 }
 
 impl Disconnect {
@@ -38,7 +40,7 @@ impl Disconnect {
             Self::PeerLeft => None,
             Self::BadFrame(_) => Some(Cut::Protocol),
             Self::LostDescriptors | Self::StuckDescriptor => Some(Cut::Descriptors),
-            Self::SlowReader | Self::UserFull => Some(Cut::NotReading),
+            Self::SlowReader | Self::UserFull | Self::SlowCalls => Some(Cut::NotReading),
         }
     }
 }

@@ -16,8 +16,8 @@ pub struct ServerStats {
     pub connections: u64,
     /// Connections that are open.
     pub connected: u64,
-    /// Connections closed because their peer did not read what was sent to it, or the connections of its user kept too
-    /// much.
+    /// Connections closed because their peer did not read what was sent to it, the connections of its user kept too
+    /// much, or calls on their socket took long.
     pub cut_slow: u64,
     /// Connections closed because their peer broke the protocol: a frame too long, too many descriptors.
     pub cut_broken: u64,
@@ -98,7 +98,9 @@ impl Counters {
         match reason {
             Disconnect::PeerLeft => {}
             Disconnect::StuckDescriptor => add(&self.cut_stuck, 1),
-            Disconnect::SlowReader | Disconnect::UserFull => add(&self.cut_slow, 1),
+            Disconnect::SlowReader | Disconnect::UserFull | Disconnect::SlowCalls => {
+                add(&self.cut_slow, 1);
+            }
             Disconnect::BadFrame(_) | Disconnect::LostDescriptors => add(&self.cut_broken, 1),
         }
     }

@@ -4,6 +4,7 @@ mod accept;
 mod peers;
 mod sessions;
 mod turns;
+mod waits;
 
 use std::io::IoSlice;
 use std::path::{Path, PathBuf};
@@ -199,7 +200,7 @@ impl Stopped {
     fn serve(&mut self, keys: &[u64], began_ns: u64) {
         let ready = |key: &u64| os::poll::Ready { key: *key, readable: true, writable: false };
         self.daemon().serve(&mut keys.iter().map(ready).collect(), began_ns).unwrap();
-        self.daemon().flush();
+        self.daemon().flush(LATER);
     }
 
     fn keys(&mut self) -> Vec<u64> {

@@ -29,7 +29,7 @@ fn connections_of_a_user_keep_so_much_together() {
             rest = &rest[sent..];
             let connected: Vec<_> = server.daemon.engine.peers.keys().copied().collect();
             connected.into_iter().for_each(|client| server.daemon.read(client));
-            server.daemon.flush();
+            server.daemon.flush(LATER);
         }
         clients.push(client);
     }
@@ -85,7 +85,7 @@ fn replies_to_a_producer_do_not_fill_its_socket() {
         server.daemon.read(id);
         while server.daemon.engine.host(id).unwrap().has_events() {
             server.daemon.engine.turn();
-            server.daemon.flush();
+            server.daemon.flush(LATER);
         }
     }
     let (_, waits_for_room) = server.daemon.engine.host(id).unwrap().wanted();
@@ -411,7 +411,7 @@ fn sockets_of_consumers_are_large_when_they_need_it_and_their_user_may() {
             let reply = Ok(vec![0; 1000].into());
             link.host.reply(CallId::new(1), reply, false, None).unwrap();
         }
-        link.write(drop).unwrap();
+        link.write(&mut super::calls::Calls::new(), drop).unwrap();
         let (mut sum, mut buf) = (0, [0; 4096]);
         while let Ok(Raw::Bytes(count, _)) = client.receive(&mut buf) {
             sum += count;

@@ -105,7 +105,9 @@ fn a_new_connection_comes_after_those_that_are_waiting() {
         client
     };
     let [first, second] = [connect(), connect()];
+    engine.send_order.serve(User::Local(0));
     let new = connect_producer(&mut engine);
+    assert_eq!(engine.peers.get(&new).unwrap().sent, engine.send_order.now());
     let mut ready = [new, second, first]
         .map(|client| os::poll::Ready { key: client.get(), ..Default::default() })
         .to_vec();
@@ -156,4 +158,49 @@ fn large_requests_take_several_turns() {
     }
     // Each costs as much as 17 small ones.
     assert_eq!(turns, 24 / REQUESTS_PER_TURN.div_ceil(17));
+}
+
+/// The same for what is sent. Users take turns there, too: those that always have something keep nobody waiting.
+#[test]
+fn a_turn_sends_to_so_many_connections() {
+    let mut it = Stopped::new("sends");
+    let clients = it.connect(10);
+    while it.connected() < clients.len() {
+        it.daemon().accept(daemon::KEY_LISTENERS).unwrap();
+    }
+    for client in &clients {
+        assert!(send_raw(client, BIND));
+    }
+    let keys = it.keys();
+    let ready = |key: &u64| os::poll::Ready { key: *key, readable: true, writable: false };
+    it.daemon().serve(&mut keys.iter().map(ready).collect(), LATER).unwrap();
+    for turns in 1..=clients.len() {
+        it.daemon().engine.wake.clear();
+        it.daemon().flush(long_ago());
+        assert!(it.daemon().engine.wake.clear() || turns == clients.len(), "the rest has its turn");
+        let answered =
+            |client: &&Stream| matches!(client.receive(&mut [0; 4096]), Ok(Raw::Bytes(..)));
+        assert_eq!(clients.iter().filter(answered).count(), 1, "{turns}");
+        assert!(it.daemon().engine.dirty.iter().count() + 1 >= clients.len());
+        it.daemon().engine.dirty = keys.iter().map(|key| ClientId::new(*key)).collect();
+    }
+    it.daemon().flush(LATER);
+    assert!(it.daemon().engine.dirty.iter().next().is_none());
+}
+
+/// The same for what files answer.
+#[test]
+fn a_turn_handles_so_many_answers_of_files() {
+    let mut engine = engine();
+    let answer = || Input::FileWritten { file: FileId::new(99), result: Ok(()) };
+    engine.answers.extend([(); 3].map(|()| answer()));
+    for left in [2, 1] {
+        assert!(engine.process_file_answers(long_ago()));
+        assert_eq!(engine.answers.len(), left);
+        assert!(engine.wake.clear(), "the rest has its turn");
+    }
+    engine.answers.push_back(answer());
+    assert!(engine.process_file_answers(LATER));
+    assert_eq!((engine.answers.len(), engine.wake.clear()), (0, false));
+    assert!(!engine.process_file_answers(LATER));
 }

@@ -1,0 +1,237 @@
+//! Users on whose sockets calls take long, and those that come beside them.
+
+use super::*;
+use crate::system::closer::{Closer, Origin, Waiting};
+use os::socket::Openable;
+
+/// Two producers of two users, neither of which is root or the user of the daemon.
+struct World {
+    it: Stopped,
+    streams: Vec<Stream>,
+    keys: [ClientId; 2],
+}
+
+const SLOW: User = User::Local(u32::MAX - 2);
+const OTHER: User = User::Local(u32::MAX - 3);
+
+impl World {
+    fn new(name: &str) -> Self {
+        let mut it = Stopped::new(name);
+        let streams = it.connect(2);
+        while it.connected() < 2 {
+            it.daemon().accept(daemon::KEY_LISTENERS).unwrap();
+        }
+        let keys = [0, 1].map(|index| ClientId::new(it.keys()[index]));
+        for (key, user) in keys.into_iter().zip([SLOW, OTHER]) {
+            it.daemon().engine.peers.get_mut(&key).unwrap().user = user;
+        }
+        Self { it, streams, keys }
+    }
+
+    /// Makes one of them wait; its time has passed already when the loop looks.
+    fn wait(&mut self) {
+        self.it.daemon().engine.waits.charge(SLOW, 1, 0);
+    }
+
+    fn bind(&self) {
+        for stream in &self.streams {
+            assert!(send_raw(stream, BIND));
+        }
+    }
+
+    /// What the poller tells.
+    fn ready(&mut self) -> Vec<u64> {
+        let mut ready = Vec::new();
+        self.it.daemon().poller.wait(&mut ready, Some(Duration::ZERO)).unwrap();
+        let keys = ready.iter().map(|event| event.key);
+        keys.filter(|key| *key >= super::engine::FIRST_CLIENT).collect()
+    }
+
+    fn serve_ready(&mut self) {
+        let keys = self.ready();
+        self.it.serve(&keys, LATER);
+    }
+
+    /// Who has got an answer since the last call.
+    fn answered(&self) -> Vec<bool> {
+        let has = |stream: &Stream| matches!(stream.receive(&mut [0; 4096]), Ok(Raw::Bytes(..)));
+        self.streams.iter().map(has).collect()
+    }
+
+    fn link(&mut self, index: usize) -> &mut super::remote::SocketLink {
+        let peer = self.it.daemon().engine.peers.get_mut(&self.keys[index]);
+        let Some(Peer { link: Link::Socket(link), .. }) = peer else { panic!("it is cut") };
+        link
+    }
+}
+
+#[test]
+fn the_loop_does_not_look_at_connections_of_a_user_that_waits() {
+    let mut world = World::new("waits");
+    world.wait();
+    world.bind();
+    world.serve_ready();
+    assert_eq!(world.answered(), [false, true]);
+    assert_eq!(world.ready(), [], "nothing wakes the loop");
+    assert_eq!(world.it.daemon().due_ns(), Some(8), "but the alarm");
+    world.it.daemon().resume_waiting();
+    world.serve_ready();
+    assert_eq!(world.answered(), [true, false]);
+}
+
+#[test]
+fn a_user_that_waits_is_sent_nothing() {
+    let mut world = World::new("waits-sends");
+    world.bind();
+    let keys = world.ready();
+    let ready = |key: &u64| os::poll::Ready { key: *key, readable: true, writable: false };
+    world.it.daemon().serve(&mut keys.iter().map(ready).collect(), LATER).unwrap();
+    world.wait();
+    world.it.daemon().flush(LATER);
+    assert_eq!(world.answered(), [false, true]);
+    world.serve_ready();
+    assert_eq!(world.answered(), [false, false]);
+    assert_eq!(world.ready(), [], "room wakes nobody");
+    world.it.daemon().resume_waiting();
+    world.it.daemon().engine.turn();
+    world.it.daemon().flush(LATER);
+    assert_eq!(world.answered(), [true, false]);
+}
+
+/// The poller does not know the connection meanwhile, and is not told what it waits for.
+#[test]
+fn replies_are_queued_for_a_user_that_waits() {
+    let mut world = World::new("waits-queues");
+    world.bind();
+    world.wait();
+    world.serve_ready();
+    let key = world.keys[0];
+    world.it.daemon().engine.host(key).unwrap().receive(BIND, None).unwrap();
+    world.it.daemon().engine.process_events(key);
+    world.it.daemon().flush(LATER);
+    assert!(world.link(0).host.wanted().1, "something is queued");
+    world.it.daemon().resume_waiting();
+    world.serve_ready();
+    assert_eq!(world.answered(), [true, true]);
+}
+
+/// Such a queue has its usual limit.
+#[test]
+fn the_queue_of_a_user_that_waits_has_a_limit() {
+    let mut world = World::new("waits-full");
+    world.wait();
+    for _ in 0..20 {
+        let reply = Ok(vec![0; 100_000].into());
+        world.link(0).host.reply(CallId::new(1), reply, false, None).unwrap();
+    }
+    let key = world.keys[0];
+    world.it.daemon().engine.dirty.insert(key);
+    world.it.daemon().flush(LATER);
+    assert_eq!(world.it.server.handle().stats().cut_slow, 1);
+}
+
+/// What it sent before waits, too.
+#[test]
+fn no_request_of_a_user_that_waits_is_handled() {
+    let mut world = World::new("waits-requests");
+    for key in world.keys {
+        let engine = &mut world.it.daemon().engine;
+        engine.host(key).unwrap().receive(BIND, None).unwrap();
+        engine.backlog.insert(key);
+    }
+    world.wait();
+    let turn = |world: &mut World| {
+        world.it.daemon().engine.turn();
+        world.it.daemon().engine.wake.clear();
+        world.it.daemon().flush(LATER);
+        (world.answered(), world.it.daemon().engine.wake.clear())
+    };
+    assert_eq!(turn(&mut world), (vec![false, true], false));
+    world.it.daemon().resume_waiting();
+    assert_eq!(turn(&mut world), (vec![true, false], false));
+}
+
+#[test]
+fn root_and_the_user_of_the_daemon_do_not_wait() {
+    let mut world = World::new("waits-root");
+    let own = User::Local(os::process::effective_uid());
+    let (key, engine_user) = (world.keys[0], |user| user != User::Local(0) && user != own);
+    for user in [User::Local(0), own, SLOW, User::Remote] {
+        world.it.daemon().engine.peers.get_mut(&key).unwrap().user = user;
+        world.link(0).calls.add(1_000_000, 0);
+        world.it.daemon().charge(key);
+        assert_eq!(world.it.daemon().engine.waits.has(user), engine_user(user), "{user}");
+    }
+}
+
+/// One call is the last for that turn, however much the peer receives.
+#[test]
+fn nothing_more_is_sent_after_a_call_that_took_long() {
+    let mut world = World::new("waits-call");
+    for key in world.keys {
+        world.it.daemon().engine.host(key).unwrap().receive(BIND, None).unwrap();
+        world.it.daemon().engine.process_events(key);
+    }
+    world.link(0).calls.add(1_000_000, 0);
+    world.it.daemon().flush(LATER);
+    assert_eq!(world.answered(), [false, true]);
+    assert!(world.it.daemon().engine.waits.has(SLOW));
+}
+
+/// The end of a connection whose calls take long, or whose peer has ended, is told where it is closed: the call that
+/// tells it takes as long.
+#[test]
+fn the_loop_tells_its_end_to_no_such_connection() {
+    let closer = Closer::new(Waiting::new(1 << 20, 500));
+    let uid = 1000;
+    let origin = Origin { client: ClientId::new(9), uid };
+    let address = Address::Abstract(format!("ends-{}", std::process::id()).into_bytes());
+    let listener = os::socket::Listener::bind(&address).unwrap();
+    let connections = Connections::new(1 << 20, 500);
+    let poller = abi::sync::Arc::new(os::poll::Poller::new().unwrap());
+    let mut descriptors = super::descriptors::Descriptors::new(1 << 20);
+    // All threads of this user are busy until the end of the test.
+    struct Busy(std::sync::mpsc::Receiver<()>);
+    impl Drop for Busy {
+        fn drop(&mut self) {
+            let _ = self.0.recv();
+        }
+    }
+    let _busy = [(); 2].map(|()| {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        closer.take(origin, Busy(receiver));
+        sender
+    });
+    let ends = |prepare: &mut dyn FnMut(&Stream, &mut super::remote::SocketLink)| {
+        let client = Stream::connect(&address).unwrap();
+        let stream = listener.accept().unwrap().unwrap();
+        let slot = connections.admit(User::Local(uid), Side::Producer).unwrap();
+        let mut link =
+            super::remote::SocketLink::new(stream, Side::Producer, origin, slot, &closer, &poller);
+        prepare(&client, &mut link);
+        drop(link);
+        !matches!(client.receive(&mut [0]), Ok(Raw::Nothing))
+    };
+    assert!(ends(&mut |_, _| {}), "the others learn it at once");
+    assert!(!ends(&mut |_, link| link.calls.add(0, 0)));
+    assert!(!ends(&mut |client, link| {
+        rustix::net::shutdown(client, rustix::net::Shutdown::Write).unwrap();
+        let mut calls = super::calls::Calls::new();
+        let read = link.read(&mut [0; 8], Openable::Any, &mut descriptors, &mut calls);
+        assert_eq!(read, Err(Disconnect::PeerLeft));
+    }));
+}
+
+#[test]
+fn a_connection_whose_calls_take_long_is_cut() {
+    let mut world = World::new("waits-cut");
+    world.bind();
+    for _ in 0..2 {
+        world.link(0).calls.add(20_000_000, 0);
+        world.link(0).calls.take_owed();
+    }
+    world.serve_ready();
+    let stats = world.it.server.handle().stats();
+    assert_eq!((stats.connected, stats.cut_slow, stats.faults), (1, 1, 1), "{stats:?}");
+    assert_eq!(read_to_end(&world.streams[0]), 0, "it gets no answer");
+}
