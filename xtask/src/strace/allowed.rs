@@ -48,9 +48,31 @@ const ALLOWED: &[Allowed] = &[
     seldom(&SLEEP, Always, "the sleep of the loop: events, the alarm and other threads end it"),
     needed(&["epoll_ctl"], Always, "changes a list of the kernel"),
     needed(&["accept4"], NonBlocking, "fails if no connection waits"),
-    needed(&["recvmsg"], With(2, &["MSG_DONTWAIT"]), "fails if nothing has arrived"),
-    needed(&["sendmsg"], With(2, &["MSG_DONTWAIT"]), "fails if the socket is full"),
-    needed(&["getsockopt", "setsockopt", "shutdown"], Always, "change the state of a socket"),
+    needed(
+        &["recvmsg"],
+        With(2, &["MSG_DONTWAIT"]),
+        "fails if nothing has arrived; it closes no descriptor: there is room for those of a message, and with \
+         SO_OOBINLINE none is dropped with an urgent byte. It runs a callback for each epoll watch of the peer: a \
+         connection where that takes long is cut",
+    ),
+    needed(
+        &["sendmsg"],
+        With(2, &["MSG_DONTWAIT"]),
+        "fails if the socket is full; the callbacks are those of `recvmsg`",
+    ),
+    needed(&["getsockopt", "setsockopt"], Always, "change the state of a socket"),
+    needed(
+        &["shutdown"],
+        Always,
+        "changes the state of a socket; the callbacks are those of `recvmsg`, and where they took long it is not \
+         called",
+    ),
+    seldom(
+        &["clock_gettime"],
+        Always,
+        "the time of this thread on a processor, after a call on a socket took long; other clocks where the kernel \
+         maps none",
+    ),
     needed(
         &["read", "write"],
         NonBlocking,
@@ -122,9 +144,11 @@ pub struct Descriptors {
 impl Descriptors {
     /// Notes what `call` does.
     pub fn note(&mut self, call: &Call<'_>) {
+        let changes_nothing = ["close", "fcntl", "getsockopt"].contains(&call.name)
+            || call.name == "setsockopt" && call.argument(2) == "SO_OOBINLINE";
         if call.name == "accept4" {
             self.untouched.insert(call.result.to_owned());
-        } else if !["close", "fcntl", "getsockopt"].contains(&call.name) {
+        } else if !changes_nothing {
             for argument in &call.arguments {
                 self.untouched.remove(*argument);
             }

@@ -70,6 +70,10 @@ fn calls_that_return_at_once() {
         "mmap(NULL, 8192, PROT_READ, MAP_SHARED, 9</memfd:a>(deleted), 0)",
         "futex(0x5, FUTEX_WAKE_PRIVATE, 1)",
         "accept4(3<socket:[7]>, NULL, NULL, SOCK_CLOEXEC) = 9<socket:[8]>\nclose(9<socket:[8]>)",
+        "accept4(3<socket:[7]>, NULL, NULL, SOCK_CLOEXEC) = 9<socket:[8]>\n\
+         setsockopt(9<socket:[8]>, SOL_SOCKET, SO_OOBINLINE, [1], 4) = 0\n\
+         close(9<socket:[8]>)",
+        "clock_gettime(CLOCK_THREAD_CPUTIME_ID, {tv_sec=1, tv_nsec=2})",
         "futex(0x5, FUTEX_WAIT_BITSET_PRIVATE, 2, NULL, FUTEX_BITSET_MATCH_ANY)",
     ] {
         assert!(allows(line), "{line}");
