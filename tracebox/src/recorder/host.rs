@@ -8,6 +8,7 @@ use tracing_core::client::connection::Connection;
 use tracing_core::client::consumer::Consumer;
 use tracing_core::daemon::in_process::InProcessService;
 use tracing_core::daemon::serve::{BindError, Server, ServerOptions, service_config};
+use tracing_core::os::memory_limit;
 use tracing_core::os::socket::{Address, ListenError, defaults};
 
 use crate::console;
@@ -109,6 +110,9 @@ impl ServiceHost {
         let mut service = service_config(VERSION).context("cannot start the service")?;
         // Upstream scrapes producers inside of the process, and by default no others.
         service.scrape_by_default = !listens;
+        if listens {
+            service.memory_bytes = memory_limit::read();
+        }
         let mut options = ServerOptions::new(service, console::own_service_log());
         options.producer_sockets = sockets.producers;
         options.consumer_sockets = sockets.consumers;

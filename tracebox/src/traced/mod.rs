@@ -9,9 +9,9 @@ use std::time::Duration;
 use clap::{CommandFactory, Parser};
 use tracing_core::daemon::serve::{BindError, Server, ServerOptions, service_config};
 use tracing_core::daemon::system::systemd;
-use tracing_core::os::process;
 use tracing_core::os::socket::{Address, Listener, defaults};
-use tracing_core::service::LogLevel;
+use tracing_core::os::{memory_limit, process};
+use tracing_core::service::{LogLevel, ServiceConfig};
 
 use crate::background::{self, Started};
 use crate::cli;
@@ -188,10 +188,17 @@ fn inherit(passed: Vec<systemd::Inherited>) -> Result<Listening, Failure> {
         ));
     }
     let listening = format!("passed {} {}", names(&producers), names(&consumers));
-    let service = service_config(VERSION).context("cannot start the service")?;
+    let service = service()?;
     let log = console::service_log(LogLevel::Info);
     let server = Server::with_listeners(producers, consumers, service, log);
     Ok((server.context("cannot start the service")?, listening, Vec::new()))
+}
+
+/// What the service is made with. It shares the memory of this daemon among users.
+fn service() -> Result<ServiceConfig, Failure> {
+    let mut service = service_config(VERSION).context("cannot start the service")?;
+    service.memory_bytes = memory_limit::read();
+    Ok(service)
 }
 
 fn bind(permissions: Option<(Permissions, Permissions)>) -> Result<Listening, Failure> {
@@ -211,10 +218,7 @@ fn bind(permissions: Option<(Permissions, Permissions)>) -> Result<Listening, Fa
             "every program that can connect to {consumer} counts as root, and can read all traces"
         ));
     }
-    let mut options = ServerOptions::new(
-        service_config(VERSION).context("cannot start the service")?,
-        console::service_log(LogLevel::Info),
-    );
+    let mut options = ServerOptions::new(service()?, console::service_log(LogLevel::Info));
     options.producer_sockets = producer_sockets;
     options.consumer_sockets = vec![consumer];
     let addresses = options.producer_sockets.iter().chain(&options.consumer_sockets);

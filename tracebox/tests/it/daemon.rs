@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use protos::TracePacketData;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::world::{Daemon, World, has};
+use crate::world::{Daemon, Ran, World, has};
 
 #[test]
 fn a_second_one_refuses() {
@@ -273,6 +273,30 @@ fn idle_producers_lock_nobody_out() {
     traced.signal(Signal::TERM);
     let ran = traced.end().good();
     assert!(ran.stderr.contains(" refused as too many"), "{ran:?}");
+}
+
+/// 128 buffers of 4 GiB are more than any machine has: filled, they would end the daemon.
+#[test]
+fn buffers_of_a_user_leave_the_daemon_its_memory() {
+    if !rustix::process::geteuid().is_root() {
+        // Its own user may have what it wants.
+        return;
+    }
+    let world = World::new();
+    let mut traced = world.spawn(world.command("traced --set-socket-permissions 0:0666:0:0666"));
+    traced.read_until("listening on");
+    world.write("c", &format!("{} duration_ms: 10", "buffers { size_kb: 4194300 } ".repeat(128)));
+    let record = |config: &str| -> Ran {
+        let line = format!("tracebox perfetto -c {config} --txt -o trace");
+        world.command_of_nobody(&line).output().unwrap().into()
+    };
+    let bytes = 128 * 4_194_300_u64 * 1024;
+    let expected = format!(
+        "trace buffers too large: {bytes} bytes are asked for, and user 65534 has 0 of at most "
+    );
+    record("c").failed(1, &expected);
+    world.write("d", "buffers { size_kb: 4096 } duration_ms: 10");
+    record("d").good();
 }
 
 /// All data that has reached the service is in the files when it stops.

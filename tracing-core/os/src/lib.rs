@@ -15,6 +15,7 @@
 //! | `poll` | `ppoll`, `eventfd2` | a client that sleeps until something happens |
 //! | `poll/alarm` | `timerfd_settime` ... | a service that sleeps until a timer is due |
 //! | `poll/poller` | `epoll_wait` ... | a daemon that sleeps until something happens |
+//! | `memory_limit` | `sysinfo`, files of control groups | how much memory a daemon may use |
 //! | `process` | `getrandom`, `getpid`, `geteuid`, `uname`, `sysinfo`, `sysconf`, `prlimit` | this process |
 //! | `queue` | those of a lock | items from one thread to another |
 //! | `shm` | `memfd_create`, `fcntl` (seals), `fstat`, `fstatfs`, `mmap`, `madvise` ... | producers' memory |
@@ -34,6 +35,8 @@ pub mod clock;
 mod counter;
 pub mod counter_clock;
 pub mod hooks;
+#[cfg(feature = "host")]
+pub mod memory_limit;
 pub mod poll;
 #[cfg(feature = "service")]
 pub mod process;

@@ -16,24 +16,33 @@ use abi::sync::Arc;
 /// Sizes are rounded up to 4 KiB, and offsets have 32 bits.
 const V2_KB_MAX: u64 = u32::MAX as u64 / 4096 * 4;
 
-/// Makes a buffer as a config asks for it.
-fn make_buffer(config: &TraceConfigBufferConfig) -> Result<TraceBuffer, SessionError> {
+/// The bytes of a buffer that a config asks for, if they are a size that it may have.
+pub(crate) fn checked_bytes(config: &TraceConfigBufferConfig) -> Result<u64, SessionError> {
     let bytes = u64::from(config.size_kb.unwrap_or(0)).saturating_mul(1024);
     if bytes == 0 || bytes > u64::from(u32::MAX) {
         let max_kb = (u32::MAX / 1024).into();
         return Err(ConfigError::BufferSize { bytes, max_kb }.into());
     }
+    if version(config) == Version::V2 && bytes > V2_KB_MAX * 1024 {
+        return Err(ConfigError::BufferSizeV2 { bytes, max_kb: V2_KB_MAX }.into());
+    }
+    Ok(bytes)
+}
+
+fn version(config: &TraceConfigBufferConfig) -> Version {
+    match config.experimental_mode {
+        Some(Mode::TRACE_BUFFER_V2) => Version::V2,
+        _ => Version::V1,
+    }
+}
+
+/// Makes a buffer as a config asks for it.
+fn make_buffer(config: &TraceConfigBufferConfig) -> Result<TraceBuffer, SessionError> {
+    let (bytes, version) = (checked_bytes(config)?, version(config));
     let policy = match config.fill_policy {
         Some(FillPolicy::DISCARD) => Policy::Discard,
         _ => Policy::Ring,
     };
-    let version = match config.experimental_mode {
-        Some(Mode::TRACE_BUFFER_V2) => Version::V2,
-        _ => Version::V1,
-    };
-    if version == Version::V2 && bytes > V2_KB_MAX * 1024 {
-        return Err(ConfigError::BufferSizeV2 { bytes, max_kb: V2_KB_MAX }.into());
-    }
     TraceBuffer::new(bytes as usize, policy, version).ok_or(SessionError::NoBufferMemory { bytes })
 }
 
@@ -205,6 +214,11 @@ impl Buffers {
 
     pub(crate) fn detached_len(&self) -> usize {
         self.detached_buffers.len()
+    }
+
+    /// Those that a session has.
+    pub(crate) fn in_sessions(&self) -> impl Iterator<Item = &TraceBuffer> {
+        self.by_id.values()
     }
 
     /// All buffers, those included that are kept for copies.

@@ -93,6 +93,10 @@ pub struct ServiceConfig {
     pub scrape_by_default: bool,
     /// Schemas of extension fields, put into every trace unless its config disables them.
     pub extensions: Vec<ExtensionSet>,
+    /// Memory that the service may use, bytes: trace buffers and clones of one user may take half of it, and three
+    /// quarters those of all users but root and the user of the service. Zero: there is no such limit, as inside of a
+    /// program.
+    pub memory_bytes: u64,
     /// Codecs for traces: usually all that are built in.
     pub codecs: Codecs,
     /// A seam for tests and simulations, which make limits small.
@@ -114,6 +118,7 @@ impl ServiceConfig {
             regions,
             scrape_by_default: false,
             extensions: Vec::new(),
+            memory_bytes: 0,
             codecs: Codecs::BUILT,
             limits: Limits::DEFAULT,
         }

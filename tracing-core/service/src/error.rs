@@ -5,6 +5,7 @@ use std::fmt;
 use super::output::Boost;
 use crate::filter::FilterConfigError;
 use crate::limits;
+use crate::session::buffer_charge::NoRoom;
 use crate::session::shares::TooMany;
 use abi::ids::SessionId;
 
@@ -244,6 +245,8 @@ pub(crate) enum SessionError {
         bytes: u64,
     },
     TooManyServiceBuffers,
+    /// Its user has no room for its buffers.
+    NoRoom(NoRoom),
     Priority(String),
     MatchCostExceeded,
     NoSession,
@@ -319,6 +322,7 @@ impl fmt::Display for SessionError {
                 write!(f, "failed to allocate a trace buffer of {bytes} bytes (OOM)")
             }
             Self::TooManyServiceBuffers => f.write_str("too many trace buffers in the service"),
+            Self::NoRoom(room) => write!(f, "trace buffers too large: {room}"),
             Self::Priority(reason) => write!(f, "priority_boost failed: {reason}"),
             Self::MatchCostExceeded => f.write_str(
                 "matching producer names against the regular expressions of the config exceeds its \
@@ -368,6 +372,8 @@ pub(crate) enum CloneError {
     /// The clone was freed before it was in its file.
     Freed,
     NoMemory,
+    /// Its user has no room for it.
+    NoRoom(NoRoom),
     CopyFile(String),
     CopyTooSlow,
     Session(SessionError),
@@ -401,6 +407,7 @@ impl fmt::Display for CloneError {
             Self::SourceEnded => f.write_str("Original session ended"),
             Self::Freed => f.write_str("it was freed"),
             Self::NoMemory => f.write_str("no memory for a copy of the buffers (OOM)"),
+            Self::NoRoom(room) => write!(f, "clone too large: {room}"),
             Self::CopyFile(reason) => write!(f, "copying the trace file failed: {reason}"),
             Self::CopyTooSlow => f.write_str("copying the trace file took too long"),
             Self::Session(error) => error.fmt(f),

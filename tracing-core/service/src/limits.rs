@@ -199,6 +199,13 @@ pub const CHUNKS_PER_CHECK: u64 = 256;
 /// What compresses passes of the sessions of one user at a time, bytes: tables of the codecs, and copies of the
 /// packets. A pass that would need more is not compressed. One needs up to 7 MiB, unless a packet is longer.
 pub const CODEC_BYTES_PER_USER_MAX: usize = 40 * 1024 * 1024;
+/// What the trace buffers and clones of one user may have of the memory that the service may use. What else the service
+/// needs, with the index of each buffer, is to fit beside those of all users.
+pub const BUFFERS_OF_ONE: (u64, u64) = (1, 2);
+/// The same for all users but root and the user of the service.
+pub const BUFFERS_OF_USERS: (u64, u64) = (3, 4);
+/// What a trace buffer counts for at least, bytes: so much its index and its histograms may take, however small it is.
+pub const BUFFER_BYTES_COUNTED_MIN: usize = 640 * 1024;
 /// Users of whom it is remembered how often something was refused to them.
 pub const FAULTY_USERS_MAX: usize = 1024;
 /// Users that were caught at that and are remembered.
@@ -239,6 +246,8 @@ pub const LOG_LINES_PER_PEER_MAX: u32 = 16;
 /// Sequences numbered in one session. Beyond it the numbers of those producers are forgotten that have the most, and
 /// their sequences get new ones.
 pub const SEQUENCES_PER_SESSION_MAX: usize = 1 << 20;
+/// What one of them counts for in a clone, bytes: an entry of a map that is at least half full.
+pub const SEQUENCE_BYTES: usize = 24;
 /// Bytes of replies to one consumer that may wait in the transport before a stream pauses. The last packet is never
 /// cut, so it may be a packet more: at most what its buffer holds.
 ///

@@ -10,6 +10,7 @@ use crate::buffer::{BufferLimits, Policy, TraceBuffer, Version};
 use crate::consumers::Consumer;
 use crate::limits::{Limits, WRITER_BYTES};
 use crate::producers::Producer;
+use crate::session::buffer_charge::BufferCharge;
 use crate::work::Todo;
 use abi::ids::{BufferId, ClientId, FileId, ProducerId, SessionId};
 use abi::time::BootTime;
@@ -68,6 +69,14 @@ pub struct Footprint {
     pub config_bytes_of_one: usize,
     /// What the accounts of users say that compressing takes, bytes.
     pub codec_bytes_charged: usize,
+    /// What the accounts of users say that buffers and clones take, bytes.
+    pub buffer_bytes_charged: usize,
+    /// What sessions and clones say that they have on accounts for it, bytes.
+    pub buffer_bytes: usize,
+    /// What is written in buffers of sessions, those of root included, bytes.
+    pub buffer_bytes_used: usize,
+    /// The most that one user has on its account for it of those that are limited, and all of these together, bytes.
+    pub buffer_bytes_limited: (usize, usize),
     /// Flushes that are not over.
     pub flushes: usize,
     /// Commands that wait until producers ask for them, or take earlier ones.
@@ -120,6 +129,8 @@ impl Service {
         let allowed = self.producers.values().flat_map(|p| p.allowed.iter());
         let charged = || self.turn.accounts.all(Resource::Sources);
         let writers: usize = self.producers.values().map(|producer| producer.writers.len()).sum();
+        let charges = self.sessions.values().map(|session| &session.buffer_charge);
+        let charges = charges.chain(self.clones.buffer_charges());
         let configs = || self.sessions.values().map(|s| s.instances.config_bytes());
         Footprint {
             connections,
@@ -137,6 +148,10 @@ impl Service {
             config_bytes_charged: configs().map(|(_, charged)| charged).sum(),
             config_bytes_of_one: configs().map(|(held, _)| held).max().unwrap_or(0),
             codec_bytes_charged: self.turn.accounts.all(Resource::Codecs).sum(),
+            buffer_bytes_charged: self.turn.accounts.all(Resource::Buffers).sum(),
+            buffer_bytes: charges.map(BufferCharge::bytes).sum(),
+            buffer_bytes_used: self.buffers.in_sessions().map(TraceBuffer::used_bytes).sum(),
+            buffer_bytes_limited: self.turn.accounts.limited(Resource::Buffers),
             flushes: self.sessions.values().map(|s| s.flushes.len()).sum(),
             unsent_commands: self.producers.values().map(|p| p.commands.len()).sum(),
             timers: self.turn.timers.len(),

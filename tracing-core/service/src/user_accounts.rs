@@ -97,7 +97,7 @@ impl<'a> AccountSources<'a> {
         account.machine_id = (machine != 0).then_some(machine);
         account.is_limited = Some(self.accounts.is_limited(user));
         let item = |what: Resource| {
-            let max = (what != Resource::Registrations).then(|| what.max() as u64);
+            let max = self.accounts.max_of(user, what).map(|max| max as u64);
             let refused = max.map(|_| self.accounts.refused_to(user, what));
             let held = Some(self.accounts.held(user, what) as u64);
             Some(UserAccountItem { held, max, refused, ..Default::default() })
@@ -106,6 +106,7 @@ impl<'a> AccountSources<'a> {
         account.registration_bytes = item(Resource::Sources);
         account.shared_memory_bytes = item(Resource::Memory);
         account.compression_bytes = item(Resource::Codecs);
+        account.buffer_bytes = item(Resource::Buffers);
         let max = limits::DECODED_BYTES_PER_USER_MAX as u64;
         account.waiting_request_bytes = Some(of(self.line.decoded_of(user) as u64, Some(max)));
         let held = self.in_sessions.get(&user).copied().unwrap_or_default();
@@ -132,12 +133,13 @@ impl<'a> AccountSources<'a> {
         let mut all = self.shell.all_users.clone();
         let total = |what: Resource| {
             let (held, max) = self.accounts.total(what);
-            Some(of(held as u64, (what != Resource::Registrations).then_some(max as u64)))
+            Some(of(held as u64, max.map(|max| max as u64)))
         };
         all.registrations = total(Resource::Registrations);
         all.registration_bytes = total(Resource::Sources);
         all.shared_memory_bytes = total(Resource::Memory);
         all.compression_bytes = total(Resource::Codecs);
+        all.buffer_bytes = total(Resource::Buffers);
         let max = limits::DECODED_BYTES_PER_USER_MAX.saturating_mul(limits::USERS_SHARE) as u64;
         all.waiting_request_bytes = Some(of(self.line.decoded() as u64, Some(max)));
         let limited =

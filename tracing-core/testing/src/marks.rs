@@ -105,6 +105,8 @@ const EVENTS: &[&str] = &[
     "a session was cloned for a trigger",
     "a session was detached",
     "a session was refused",
+    "a session had no room for its buffers",
+    "a clone had no room for its buffers",
     "a session was attached",
     "a trigger requested a clone",
     "a trigger is in the trace",

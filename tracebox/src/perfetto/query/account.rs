@@ -3,7 +3,7 @@
 use protos::{UserAccount, UserAccountItem};
 
 /// What an account has, with the names of the schema. Taken apart without `..`, so that none is left out.
-pub(crate) fn items(account: &UserAccount) -> [(&'static str, Option<&UserAccountItem>); 14] {
+pub(crate) fn items(account: &UserAccount) -> [(&'static str, Option<&UserAccountItem>); 15] {
     let UserAccount {
         uid: _,
         machine_id: _,
@@ -22,6 +22,7 @@ pub(crate) fn items(account: &UserAccount) -> [(&'static str, Option<&UserAccoun
         sessions,
         clones,
         compression_bytes,
+        buffer_bytes,
         holes_named: _,
         unknown_fields: _,
     } = account;
@@ -40,5 +41,6 @@ pub(crate) fn items(account: &UserAccount) -> [(&'static str, Option<&UserAccoun
         ("sessions", sessions.as_ref()),
         ("clones", clones.as_ref()),
         ("compression_bytes", compression_bytes.as_ref()),
+        ("buffer_bytes", buffer_bytes.as_ref()),
     ]
 }

@@ -25,24 +25,39 @@ pub(crate) enum Resource {
     Codecs,
     /// Registered data sources, as a number: their bytes have a limit.
     Registrations,
+    /// Trace buffers of its sessions, as large as they may become, and what its clones hold.
+    Buffers,
 }
 
-const RESOURCES: usize = 4;
+const RESOURCES: usize = 5;
 
-impl Resource {
-    /// Bytes of one user.
-    pub(crate) fn max(self) -> usize {
-        match self {
-            Self::Sources => limits::SOURCE_BYTES_PER_USER_MAX,
-            Self::Memory => limits::SMB_BYTES_PER_USER_MAX,
-            Self::Codecs => limits::CODEC_BYTES_PER_USER_MAX,
-            Self::Registrations => usize::MAX,
-        }
+/// What one user may have, and what all users but root and that of the service may have together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Share {
+    of_one: usize,
+    of_all: usize,
+}
+
+impl Share {
+    const UNLIMITED: Self = Self { of_one: usize::MAX, of_all: usize::MAX };
+
+    fn of_users(of_one: usize) -> Self {
+        Self { of_one, of_all: of_one.saturating_mul(limits::USERS_SHARE) }
     }
 
-    /// Bytes of all users, but for root and the user of the service.
-    fn total_max(self) -> usize {
-        self.max().saturating_mul(limits::USERS_SHARE)
+    /// Of the memory that the service may use; zero if nobody knows how much that is.
+    fn of_memory(bytes: u64) -> Self {
+        let part = |(part, of): (u64, u64)| {
+            let bytes = bytes.checked_div(of).unwrap_or(0).saturating_mul(part);
+            usize::try_from(bytes).unwrap_or(usize::MAX)
+        };
+        match bytes {
+            0 => Self::UNLIMITED,
+            _ => Self {
+                of_one: part(limits::BUFFERS_OF_ONE),
+                of_all: part(limits::BUFFERS_OF_USERS),
+            },
+        }
     }
 }
 
@@ -88,6 +103,8 @@ pub(crate) struct Accounts {
     totals: [usize; RESOURCES],
     /// The user of the service.
     own_uid: u32,
+    /// Memory that the service may use, bytes; zero: no limit is known.
+    memory_bytes: u64,
     /// Charges that were refused.
     refused: u64,
     /// What is remembered of users that wanted too much, or named memory without data.
@@ -103,6 +120,33 @@ impl Accounts {
     pub(crate) fn new(own_uid: u32, seed: u64) -> Self {
         // Zero would stay zero.
         Self { own_uid, random: seed | 1, ..Self::default() }
+    }
+
+    /// The same in a service that may use so many bytes of memory; zero: no limit is known.
+    pub(crate) fn in_memory(self, memory_bytes: u64) -> Self {
+        Self { memory_bytes, ..self }
+    }
+
+    fn share(&self, what: Resource) -> Share {
+        match what {
+            Resource::Sources => Share::of_users(limits::SOURCE_BYTES_PER_USER_MAX),
+            Resource::Memory => Share::of_users(limits::SMB_BYTES_PER_USER_MAX),
+            Resource::Codecs => Share::of_users(limits::CODEC_BYTES_PER_USER_MAX),
+            Resource::Registrations => Share::UNLIMITED,
+            Resource::Buffers => Share::of_memory(self.memory_bytes),
+        }
+    }
+
+    /// The most that a user may have. None: as much as it likes.
+    pub(crate) fn max_of(&self, user: User, what: Resource) -> Option<usize> {
+        // How large its own buffers are is for an administrator to say.
+        let is_free = what == Resource::Buffers && !self.is_limited(user);
+        Some(self.share(what).of_one).filter(|max| !is_free && *max < usize::MAX)
+    }
+
+    /// The most that all users may have together to whom the common limits apply. None: there is no limit.
+    fn total_max(&self, what: Resource) -> Option<usize> {
+        Some(self.share(what).of_all).filter(|max| *max < usize::MAX)
     }
 
     /// A producer of this user named memory without data: its pages are asked for at each use from now on.
@@ -137,7 +181,9 @@ impl Accounts {
         let next = held.saturating_add(bytes);
         let total = self.totals.get(at).copied().unwrap_or(0).saturating_add(bytes);
         let counts = self.is_limited(user);
-        if next > what.max() || counts && total > what.total_max() {
+        let exceeds = |max: Option<usize>, bytes: usize| max.is_some_and(|max| bytes > max);
+        if exceeds(self.max_of(user, what), next) || counts && exceeds(self.total_max(what), total)
+        {
             self.refused = self.refused.saturating_add(1);
             let faults = self.faults(user).and_then(|faults| faults.refused.get_mut(at));
             faults.into_iter().for_each(|count| *count = count.saturating_add(1));
@@ -187,8 +233,8 @@ impl Accounts {
     }
 
     /// What the users have together to whom the common limits apply, and how much that may be.
-    pub(crate) fn total(&self, what: Resource) -> (usize, usize) {
-        (self.totals.get(what as usize).copied().unwrap_or(0), what.total_max())
+    pub(crate) fn total(&self, what: Resource) -> (usize, Option<usize>) {
+        (self.totals.get(what as usize).copied().unwrap_or(0), self.total_max(what))
     }
 
     /// Users that have something, or of whom faults are remembered; some come twice.
@@ -204,6 +250,12 @@ impl Accounts {
     /// Bytes on the account of each user.
     pub(crate) fn all(&self, what: Resource) -> impl Iterator<Item = usize> + '_ {
         self.by_user.values().map(move |held| held.get(what as usize).copied().unwrap_or(0))
+    }
+
+    /// The most that one limited user has, and all of them together.
+    pub(crate) fn limited(&self, what: Resource) -> (usize, usize) {
+        let limited = self.by_user.keys().filter(|user| self.is_limited(**user));
+        (limited.map(|user| self.held(*user, what)).max().unwrap_or(0), self.total(what).0)
     }
 
     /// Accounts with something on them.

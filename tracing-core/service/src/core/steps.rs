@@ -166,6 +166,7 @@ impl Service {
     fn erase(&mut self, id: SessionId) {
         let Some(mut session) = self.sessions.remove(id) else { return };
         session.drop_compressing(&mut self.turn);
+        session.buffer_charge.release(&mut self.turn.accounts);
         for buffer in &session.buffers {
             self.clones.detach_buffer(*buffer, None, &mut self.buffers);
         }

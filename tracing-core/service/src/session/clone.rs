@@ -17,6 +17,7 @@
 use protos::CloneSessionRequest;
 
 use super::admission::RequestFile;
+use super::buffer_charge::{self, BufferCharge};
 use super::clone_request::{Wanted, find_source, trigger};
 use super::copying::{Copied, Part, Parts};
 use super::events::{Lifecycle, SessionState};
@@ -71,6 +72,11 @@ impl Clones {
         self.pending.values().map(|clone| clone.client)
     }
 
+    /// What is on accounts for clones that are not made yet.
+    pub(crate) fn buffer_charges(&self) -> impl Iterator<Item = &BufferCharge> {
+        self.pending.values().map(|clone| &clone.buffer_charge)
+    }
+
     /// Whether a clone waits for its bytes.
     pub(crate) fn is_copying(&self) -> bool {
         self.pending.values().any(PendingClone::is_copying)
@@ -103,13 +109,18 @@ impl Clones {
                     return Err(CloneError::SourceFileClosing);
                 }
             }
-            self.clear_before_clone(wanted.source, sessions, buffers)?;
-            Ok(wanted)
+            let uid = consumers.uid(client).unwrap_or_default();
+            let mut charge = reserve(wanted.source, uid, sessions, buffers, turn)?;
+            if let Err(error) = self.clear_before_clone(wanted.source, sessions, buffers) {
+                charge.release(&mut turn.accounts);
+                return Err(error);
+            }
+            Ok((wanted, charge))
         });
         match cleared {
-            Ok(wanted) => {
+            Ok((wanted, charge)) => {
                 if let Some(source) = sessions.get_mut(wanted.source) {
-                    self.begin((client, call), request, &wanted, file, source, turn);
+                    self.begin((client, call), request, (&wanted, charge), file, source, turn);
                 } else {
                     file.close(&mut turn.out);
                 }
@@ -186,7 +197,7 @@ impl Clones {
         &mut self,
         (client, call): (ClientId, Option<CallId>),
         request: &CloneSessionRequest,
-        wanted: &Wanted,
+        (wanted, buffer_charge): (&Wanted, BufferCharge),
         mut file: RequestFile,
         source: &mut Session,
         turn: &mut Turn,
@@ -212,6 +223,8 @@ impl Clones {
             groups_left: 2,
             flush_failed: false,
             parts: Parts::new(),
+            buffer_charge,
+            bytes_taken: 0,
             session: None,
             file: clone_file,
         };
@@ -254,6 +267,11 @@ impl Clones {
                 return Some(index);
             }
             turn.spend(limits::WORK_PER_REQUEST);
+            if let Err(refusal) = clone.grow(buffer_charge::of_copy(*id, buffers), turn) {
+                let error = Some(CloneError::NoRoom(refusal));
+                turn.then(Step::EndClone { clone: token, error });
+                return None;
+            }
             let part = match group {
                 BufferGroup::Copied => {
                     turn.spend(buffers.get(*id).map_or(0, TraceBuffer::index_bytes) as u64);
@@ -271,6 +289,11 @@ impl Clones {
         clone.flush_failed |= !success;
         clone.groups_left = clone.groups_left.saturating_sub(1);
         if clone.groups_left == 0 {
+            if let Err(refusal) = clone.grow(source.sequences.memory_bytes(), turn) {
+                let error = Some(CloneError::NoRoom(refusal));
+                turn.then(Step::EndClone { clone: token, error });
+                return None;
+            }
             let sequences = source.sequences.len() as u64;
             turn.spend(sequences.saturating_mul(WORK_PER_SEQUENCE));
             let uid = consumers.uid(clone.client).unwrap_or(0);
@@ -380,7 +403,8 @@ impl Clones {
         buffers: &mut Buffers,
         turn: &mut Turn,
     ) {
-        let Some(clone) = self.pending.remove(&token) else { return };
+        let Some(mut clone) = self.pending.remove(&token) else { return };
+        clone.buffer_charge.release(&mut turn.accounts);
         for part in clone.parts.into_values() {
             part.abandon(buffers);
         }
@@ -471,6 +495,24 @@ impl Clones {
         let all = self.pending.iter().map(|(token, clone)| (*token, clone));
         all.filter(move |(_, clone)| clone.source == source)
     }
+}
+
+/// Puts a clone of `source`, as large as it would be now, on the account of its user: before anything of the source is
+/// emptied or taken, so that a clone that is refused loses nothing.
+fn reserve(
+    source: SessionId,
+    uid: u32,
+    sessions: &Sessions,
+    buffers: &Buffers,
+    turn: &mut Turn,
+) -> Result<BufferCharge, CloneError> {
+    let mut charge = BufferCharge::new(uid);
+    let bytes = sessions.get(source).map_or(0, |source| {
+        let sequences = source.sequences.memory_bytes();
+        buffer_charge::of_clone(&source.config, &source.buffers, sequences, buffers)
+    });
+    charge.raise_to(bytes, &mut turn.accounts).map_err(CloneError::NoRoom)?;
+    Ok(charge)
 }
 
 /// The number of a sequence is copied, with its place in a map.

@@ -11,6 +11,7 @@
 use protos::{EnableTracingRequest, TraceConfig, TraceConfigLockdownModeOperation as Lockdown};
 
 use super::admission::{Admission, RequestFile};
+use super::buffer_charge;
 use super::checking::Checking;
 use super::config::Checked;
 use super::events::SessionState;
@@ -176,7 +177,7 @@ pub(crate) fn admit(
     let highest = sessions.highest_boost();
     let Some(session) = sessions.get_mut(id) else { return };
     // Before a file is created: a session that is refused leaves none behind.
-    if let Err(error) = allocate_buffers(session, buffers) {
+    if let Err(error) = allocate_buffers(session, buffers, turn) {
         return turn.then(Step::FailEnabling { session: id, error });
     }
     let token = if wants_boost { priority.request(turn, highest) } else { None };
@@ -234,7 +235,13 @@ fn make_session(
 }
 
 /// Check 29: makes all buffers that the config asks for. After an error some may be there.
-fn allocate_buffers(session: &mut Session, buffers: &mut Buffers) -> Result<(), SessionError> {
+fn allocate_buffers(
+    session: &mut Session,
+    buffers: &mut Buffers,
+    turn: &mut Turn,
+) -> Result<(), SessionError> {
+    let bytes = buffer_charge::of_config(&session.config)?;
+    session.buffer_charge.raise_to(bytes, &mut turn.accounts).map_err(SessionError::NoRoom)?;
     for config in &session.config.buffers {
         session.buffers.push(buffers.add_fresh(config)?);
     }
@@ -328,6 +335,7 @@ pub(crate) fn fail(
     for buffer in &session.buffers {
         buffers.remove(*buffer);
     }
+    session.buffer_charge.release(&mut turn.accounts);
     if let Some(file) = session.file.take() {
         turn.out.close_file(file.id);
     }

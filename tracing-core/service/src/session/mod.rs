@@ -9,7 +9,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `admission`, `checking`, `config`, `trigger_config` | a request, the checks of its config |
-//! | `shares` | how many sessions and clones users may have |
+//! | `shares`, `buffer_charge` | how many sessions and clones users may have, and how much memory for their buffers |
 //! | `instance`, `events`, `file`, `flush_request`, `sequence` | what a session is made of |
 //! | `life` | where a session is between its request and its end |
 //! | `state` | the session, and all sessions |
@@ -21,6 +21,7 @@
 //! | `detach` | sessions without a connection |
 
 pub(crate) mod admission;
+pub(crate) mod buffer_charge;
 pub(crate) mod changing;
 pub(crate) mod checking;
 pub(crate) mod clear;

@@ -3,6 +3,7 @@
 use protos::CloneSessionResponse;
 use protozero::Message as _;
 
+use super::buffer_charge::{BufferCharge, NoRoom};
 use super::config::Checked;
 use super::copying::{Part, Parts};
 use super::events::{Lifecycle, SessionState, TriggerHit};
@@ -38,6 +39,10 @@ pub(crate) struct PendingClone {
     pub(crate) flush_failed: bool,
     /// Buffers that are taken so far.
     pub(crate) parts: Parts,
+    /// What is on the account of its user for them.
+    pub(crate) buffer_charge: BufferCharge,
+    /// What it has taken so far, as that counts it.
+    pub(crate) bytes_taken: usize,
     /// All else, when the last of them was taken.
     pub(crate) session: Option<Box<Session>>,
     pub(crate) file: Option<CloneFile>,
@@ -47,6 +52,14 @@ impl PendingClone {
     /// Whether it needs nothing of its source any more but bytes of buffers.
     pub(crate) fn is_taken(&self) -> bool {
         self.session.is_some() && !matches!(self.file, Some(CloneFile::Copying))
+    }
+
+    /// Takes `bytes` more. What its buffers got since it was asked for comes onto the account of its user.
+    pub(crate) fn grow(&mut self, bytes: usize, turn: &mut Turn) -> Result<(), NoRoom> {
+        let taken = self.bytes_taken.saturating_add(bytes);
+        self.buffer_charge.raise_to(taken, &mut turn.accounts)?;
+        self.bytes_taken = taken;
+        Ok(())
     }
 
     /// Whether bytes of it are yet to be copied.
@@ -122,6 +135,7 @@ pub(crate) fn make_clone(
     let id = sessions.next_id();
     session.id = id;
     session.buffers = buffers;
+    session.buffer_charge = clone.buffer_charge;
     // Triggers that a clone was waited for go with it.
     if let Some(source) = sessions.get_mut(clone.source)
         && source.triggers.mode == TriggerMode::Clone

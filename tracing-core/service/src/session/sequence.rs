@@ -3,7 +3,7 @@
 use protozero::wire::write::Prefix;
 
 use crate::buffer::{Identity, SequenceKey};
-use crate::limits::Limits;
+use crate::limits::{self, Limits};
 use abi::ids::{ProducerId, WriterId};
 use abi::map::BlockMap;
 
@@ -27,6 +27,11 @@ impl SequenceIds {
     /// How many are known.
     pub(crate) fn len(&self) -> usize {
         self.ids.len()
+    }
+
+    /// About what they take, bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.ids.len().saturating_mul(limits::SEQUENCE_BYTES)
     }
 
     pub(crate) fn id(&mut self, sequence: SequenceKey) -> u32 {

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use protos::{CloneSessionResponse, TraceConfig};
 
+use super::buffer_charge::BufferCharge;
 use super::compressing::Compressing;
 use super::config::{Checked, SourceFilter};
 use super::events::{ConcurrentEvent, PendingEvents, SessionState, TriggerHit};
@@ -17,7 +18,7 @@ use crate::compress::Codec;
 use crate::error::SessionError;
 use crate::filter::TraceFilter;
 use crate::ledger::{Amount, Ledger, Loss, Reason};
-use crate::limits::Limits;
+use crate::limits::{self, Limits};
 use crate::matching::clip_name;
 use crate::output::Boost;
 use crate::producers::Producer;
@@ -72,6 +73,8 @@ pub(crate) struct Session {
     /// What it does in pieces.
     pub(crate) work: Work,
     pub(crate) buffers: Vec<BufferId>,
+    /// What is on the account of its user for them.
+    pub(crate) buffer_charge: BufferCharge,
     /// One for each data source of the config.
     pub(crate) filters: Outlined<Vec<SourceFilter>>,
     pub(crate) triggers: Outlined<Triggers>,
@@ -137,6 +140,7 @@ impl Session {
             known_sources: 0,
             work: Work::default(),
             buffers: Vec::new(),
+            buffer_charge: BufferCharge::new(uid),
             filters: Outlined::new(checked.filters),
             triggers: Outlined::new(checked.triggers),
             triggered: false,
@@ -194,7 +198,7 @@ impl Session {
         if std::mem::replace(&mut self.is_uncompressed_told, true) {
             return;
         }
-        let (id, uid, max) = (self.id, self.uid, Resource::Codecs.max());
+        let (id, uid, max) = (self.id, self.uid, limits::CODEC_BYTES_PER_USER_MAX);
         let held = turn.accounts.held(User::local(uid), Resource::Codecs);
         turn.out.error(format!(
             "session {id}: packets are not compressed: that would need more than the {max} bytes that user {uid} may \

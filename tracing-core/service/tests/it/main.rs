@@ -7,6 +7,7 @@ extern crate tracing_core_service as service;
 mod accounts;
 mod admission;
 mod admission_order;
+mod buffer_accounts;
 mod checking;
 mod clone;
 mod clone_files;

@@ -12,6 +12,7 @@ use protozero::Message as _;
 use super::configs::{random_config, reader, target};
 use super::{Actor, World, shape};
 use crate::check::Reader;
+use crate::marks::Marks;
 use crate::rng::Rng;
 use crate::shell::Reply;
 use crate::workload::HOSTILE_UID;
@@ -235,9 +236,7 @@ impl World {
         let Actor::Consumer(consumer) = &mut self.actors[index] else { return Ok(()) };
         if consumer.enable == Some(reply.call) {
             let ended = reply.response.as_ref().and_then(|r| EnableTracingResponse::decode(r).ok());
-            if ended.is_none_or(|e| e.error.is_some_and(|text| !text.is_empty())) {
-                self.report.marks.event("a session was refused");
-            }
+            note_end(ended.map(|ended| ended.error.unwrap_or_default()), &mut self.report.marks);
             consumer.enable = None;
             return Ok(());
         }
@@ -397,5 +396,15 @@ impl World {
             self.report.marks.event("packets of a process that was killed are in the ledger");
         }
         Ok(())
+    }
+}
+
+/// A session ended with this error, or with none; or its request was rejected.
+fn note_end(error: Option<String>, marks: &mut Marks) {
+    if error.as_ref().is_none_or(|text| !text.is_empty()) {
+        marks.event("a session was refused");
+    }
+    if error.is_some_and(|text| text.contains("trace buffers too large")) {
+        marks.event("a session had no room for its buffers");
     }
 }

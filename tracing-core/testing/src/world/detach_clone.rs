@@ -115,6 +115,9 @@ impl World {
         match attempt {
             Attempt::Clone { for_trigger } => {
                 let response = CloneSessionResponse::decode(response).unwrap_or_default();
+                if response.error.is_some_and(|text| text.contains("clone too large")) {
+                    self.report.marks.event("a clone had no room for its buffers");
+                }
                 if response.success == Some(true) {
                     self.report.marks.event("a session was cloned");
                     if for_trigger {

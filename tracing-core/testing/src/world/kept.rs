@@ -1,6 +1,7 @@
 //! Limits of what the service keeps: small ones for a part of the runs, and the check that none is exceeded.
 
 use crate::rng::Rng;
+use service::Footprint;
 use service::limits::Limits;
 
 /// So small that a few requests reach them.
@@ -43,6 +44,27 @@ pub(super) fn limits(rng: &mut Rng) -> Limits {
         trigger_names_max: Limits::DEFAULT.trigger_names_max,
         ..small(|| rng.pick(&[1, 2, 5, 16]))
     }
+}
+
+/// Memory of a run for buffers and clones, bytes: as much as is asked for, or so little that a run reaches it.
+pub(super) fn memory_bytes(rng: &mut Rng) -> u64 {
+    const MIB: u64 = 1 << 20;
+    if rng.chance(50) { 0 } else { rng.pick(&[2, 8, 16, 32]) * MIB }
+}
+
+/// Whether limited users have more for buffers and clones than their shares of `memory_bytes`.
+///
+/// # Errors
+/// What they have.
+pub(crate) fn check_buffers(held: &Footprint, memory_bytes: u64) -> Result<(), String> {
+    let (of_one, of_all) = held.buffer_bytes_limited;
+    let (one_max, all_max) = (memory_bytes / 2, memory_bytes / 4 * 3);
+    if memory_bytes > 0 && (of_one as u64 > one_max || of_all as u64 > all_max) {
+        return Err(format!(
+            "one user has {of_one} bytes of buffers, all {of_all}, of at most {one_max} and {all_max}"
+        ));
+    }
+    Ok(())
 }
 
 /// The first kind of which more is kept than its limit allows, and whether a limit is reached.

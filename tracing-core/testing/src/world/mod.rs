@@ -153,6 +153,8 @@ struct World {
     steps_left: u64,
     /// What the service may keep.
     limits: Limits,
+    /// Memory that it may use for buffers and clones, bytes; zero: as much as it likes.
+    memory_bytes: u64,
     /// Work of one peer that is done at once, and of all that wait.
     per_peer: u64,
     per_turn: u64,
@@ -178,6 +180,8 @@ impl World {
         config.scrape_by_default = rng.chance(50);
         let limits = kept::limits(&mut Rng::new(!seed));
         config.limits = limits;
+        let memory_bytes = kept::memory_bytes(&mut Rng::new(seed.rotate_left(32)));
+        config.memory_bytes = memory_bytes;
         let disk_fails = rng.chance(15);
         let mut service = Service::new(config);
         service.set_clone_piece(rng.pick(&[4096, 16 * 1024, 256 * 1024]));
@@ -198,6 +202,7 @@ impl World {
             piece_at: None,
             steps_left: STEPS_MAX,
             limits,
+            memory_bytes,
             per_peer,
             per_turn,
             compress_piece,
@@ -414,6 +419,7 @@ impl World {
         let marks = &mut self.report.marks;
         self.sessions.took(&self.service, &seen, now.boot_ns, marks)?;
         self.prediction.after(&self.service, &now, by_itself, &mut self.report.marks)?;
+        kept::check_buffers(&self.service.footprint(), self.memory_bytes)?;
         if kept::check(&self.service.fullest(), &self.limits)? {
             self.report.marks.event("as much was kept as there may be");
         }
@@ -509,6 +515,8 @@ pub(super) fn held_too_much(held: &Footprint, connected: usize) -> bool {
         || held.source_bytes != held.source_bytes_charged
         || held.source_bytes_of_one > limits::SOURCE_BYTES_PER_USER_MAX
         || held.config_bytes != held.config_bytes_charged
+        || held.buffer_bytes != held.buffer_bytes_charged
+        || held.buffer_bytes_used > held.buffer_bytes
         || held.config_bytes_of_one > limits::INSTANCE_CONFIG_BYTES_PER_SESSION_MAX
         || held.buffers > held.sessions * limits::BUFFERS_PER_SESSION_MAX
         || held.instances > held.sessions * limits::INSTANCES_PER_SESSION_MAX

@@ -43,11 +43,15 @@ pub struct UserAccount {
     pub large_sockets: Option<UserAccountItem>,
     /// Requests of its peers that wait for their turn, as they are in memory, bytes. While there is more, none is decoded.
     pub waiting_request_bytes: Option<UserAccountItem>,
+    /// Trace buffers of its sessions, as large as their configs say, and what its clones hold, bytes. A session or clone that
+    /// would need more is refused.
+    pub buffer_bytes: Option<UserAccountItem>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::compact! { UserAccount;
+    optional buffer_bytes = 19 as Nested(UserAccountItem);
     optional waiting_request_bytes = 18 as Nested(UserAccountItem);
     optional large_sockets = 17 as Nested(UserAccountItem);
     optional connection_bytes = 16 as Nested(UserAccountItem);
@@ -105,6 +109,8 @@ rt::writer! { UserAccountWriter, "perfetto.protos.UserAccount";
     message large_sockets(UserAccountItemWriter<'_>) = 17, large_sockets_raw;
     /// Requests of its peers that wait for their turn, as they are in memory, bytes.
     message waiting_request_bytes(UserAccountItemWriter<'_>) = 18, waiting_request_bytes_raw;
+    /// Trace buffers of its sessions, as large as their configs say, and what its clones hold, bytes.
+    message buffer_bytes(UserAccountItemWriter<'_>) = 19, buffer_bytes_raw;
 }
 
 #[cfg(feature = "readers")]
@@ -147,6 +153,8 @@ rt::reader! {
         LargeSockets(UserAccountItemReader<'a>) large_sockets = 138 as Message;
         /// Requests of its peers that wait for their turn, as they are in memory, bytes.
         WaitingRequestBytes(UserAccountItemReader<'a>) waiting_request_bytes = 146 as Message;
+        /// Trace buffers of its sessions, as large as their configs say, and what its clones hold, bytes.
+        BufferBytes(UserAccountItemReader<'a>) buffer_bytes = 154 as Message;
     }
 }
 
@@ -170,6 +178,7 @@ d::describe! { UserAccount, d::message("perfetto.protos.UserAccount", &[
     d::optional("connection_bytes", 16, d::of!(UserAccountItem)),
     d::optional("large_sockets", 17, d::of!(UserAccountItem)),
     d::optional("waiting_request_bytes", 18, d::of!(UserAccountItem)),
+    d::optional("buffer_bytes", 19, d::of!(UserAccountItem)),
 ]) }
 
 /// How much there is of one thing.

@@ -87,6 +87,7 @@ fn account() -> UserAccount {
         clones: item(13),
         compression_bytes: item(14),
         holes_named: Some(15),
+        buffer_bytes: item(16),
         ..UserAccount::default()
     }
 }
