@@ -3,9 +3,9 @@
 use std::fmt;
 
 use super::output::Boost;
+use crate::accounts::NoRoom;
 use crate::filter::FilterConfigError;
 use crate::limits;
-use crate::session::buffer_charge::NoRoom;
 use crate::session::shares::TooMany;
 use abi::ids::SessionId;
 
@@ -260,6 +260,8 @@ pub(crate) enum SessionError {
     },
     FlushNotStarted(SessionId),
     TooManyFlushes(SessionId),
+    /// Flushes of its user wait for too many producers.
+    TooManyAnswers(SessionId, NoRoom),
     /// A changed config leaves out this data source.
     SourceMissing(String),
     /// A changed config differs in what cannot be changed.
@@ -322,7 +324,7 @@ impl fmt::Display for SessionError {
                 write!(f, "failed to allocate a trace buffer of {bytes} bytes (OOM)")
             }
             Self::TooManyServiceBuffers => f.write_str("too many trace buffers in the service"),
-            Self::NoRoom(room) => write!(f, "trace buffers too large: {room}"),
+            Self::NoRoom(why) => write!(f, "trace buffers too large: {why}"),
             Self::Priority(reason) => write!(f, "priority_boost failed: {reason}"),
             Self::MatchCostExceeded => f.write_str(
                 "matching producer names against the regular expressions of the config exceeds its \
@@ -333,10 +335,9 @@ impl fmt::Display for SessionError {
             Self::NotConfigured { id, state } => {
                 write!(f, "session {id} is {state}, not CONFIGURED")
             }
-            Self::FlushNotStarted(id) => {
-                write!(f, "flush of session {id} refused: it is not started")
+            Self::FlushNotStarted(_) | Self::TooManyFlushes(_) | Self::TooManyAnswers(..) => {
+                self.fmt_flush(f)
             }
-            Self::TooManyFlushes(id) => write!(f, "session {id}: too many flushes pending"),
             Self::SourceMissing(source) => write!(f, "{source:?} is not in it"),
             Self::OnlyFiltersChange => {
                 f.write_str("only producer filters of data sources are changed")
@@ -349,6 +350,22 @@ impl fmt::Display for SessionError {
             Self::IsClone => f.write_str("the session is a clone"),
             Self::HasSession => f.write_str("the consumer has a session"),
             Self::Shutdown(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl SessionError {
+    /// The variants about flushes.
+    fn fmt_flush(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FlushNotStarted(id) => {
+                write!(f, "flush of session {id} refused: it is not started")
+            }
+            Self::TooManyFlushes(id) => write!(f, "session {id}: too many flushes pending"),
+            Self::TooManyAnswers(id, why) => {
+                write!(f, "session {id}: too many flushes pending: {why}")
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -407,7 +424,7 @@ impl fmt::Display for CloneError {
             Self::SourceEnded => f.write_str("Original session ended"),
             Self::Freed => f.write_str("it was freed"),
             Self::NoMemory => f.write_str("no memory for a copy of the buffers (OOM)"),
-            Self::NoRoom(room) => write!(f, "clone too large: {room}"),
+            Self::NoRoom(why) => write!(f, "clone too large: {why}"),
             Self::CopyFile(reason) => write!(f, "copying the trace file failed: {reason}"),
             Self::CopyTooSlow => f.write_str("copying the trace file took too long"),
             Self::Session(error) => error.fmt(f),

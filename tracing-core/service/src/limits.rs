@@ -26,6 +26,8 @@ pub struct Limits {
     pub sequences_per_session_max: usize,
     /// See [`FLUSHES_PENDING_MAX`].
     pub flushes_pending_max: usize,
+    /// See [`FLUSH_ANSWERS_PER_USER_MAX`].
+    pub flush_answers_per_user_max: usize,
     /// See [`SNAPSHOTS_PENDING_MAX`].
     pub snapshots_pending_max: usize,
     /// See [`LIFECYCLE_EVENTS_MAX`].
@@ -55,6 +57,7 @@ impl Limits {
         instances_per_session_max: INSTANCES_PER_SESSION_MAX,
         sequences_per_session_max: SEQUENCES_PER_SESSION_MAX,
         flushes_pending_max: FLUSHES_PENDING_MAX,
+        flush_answers_per_user_max: FLUSH_ANSWERS_PER_USER_MAX,
         snapshots_pending_max: SNAPSHOTS_PENDING_MAX,
         lifecycle_events_max: LIFECYCLE_EVENTS_MAX,
         concurrent_events_max: CONCURRENT_EVENTS_MAX,
@@ -199,6 +202,10 @@ pub const CHUNKS_PER_CHECK: u64 = 256;
 /// What compresses passes of the sessions of one user at a time, bytes: tables of the codecs, and copies of the
 /// packets. A pass that would need more is not compressed. One needs up to 7 MiB, unless a packet is longer.
 pub const CODEC_BYTES_PER_USER_MAX: usize = 40 * 1024 * 1024;
+/// Answers of producers that the flushes of all sessions of one user wait for at a time. Each takes an entry in the
+/// flush and one in the producer. So many come together if ten thousand producers of others answer none of a hundred
+/// flushes; further flushes are refused.
+pub const FLUSH_ANSWERS_PER_USER_MAX: usize = 1024 * 1024;
 /// What the trace buffers and clones of one user may have of the memory that the service may use. What else the service
 /// needs, with the index of each buffer, is to fit beside those of all users.
 pub const BUFFERS_OF_ONE: (u64, u64) = (1, 2);

@@ -79,6 +79,8 @@ pub struct Footprint {
     pub buffer_bytes_limited: (usize, usize),
     /// Flushes that are not over.
     pub flushes: usize,
+    /// Answers of producers that they wait for, and how many are on accounts.
+    pub flush_answers: (usize, usize),
     /// Commands that wait until producers ask for them, or take earlier ones.
     pub unsent_commands: usize,
     /// Timers set.
@@ -129,6 +131,8 @@ impl Service {
         let allowed = self.producers.values().flat_map(|p| p.allowed.iter());
         let charged = || self.turn.accounts.all(Resource::Sources);
         let writers: usize = self.producers.values().map(|producer| producer.writers.len()).sum();
+        let flushes = self.sessions.values().flat_map(|session| session.flushes.values());
+        let answers = flushes.map(|flush| flush.waiting_for.len()).sum();
         let charges = self.sessions.values().map(|session| &session.buffer_charge);
         let charges = charges.chain(self.clones.buffer_charges());
         let configs = || self.sessions.values().map(|s| s.instances.config_bytes());
@@ -153,6 +157,7 @@ impl Service {
             buffer_bytes_used: self.buffers.in_sessions().map(TraceBuffer::used_bytes).sum(),
             buffer_bytes_limited: self.turn.accounts.limited(Resource::Buffers),
             flushes: self.sessions.values().map(|s| s.flushes.len()).sum(),
+            flush_answers: (answers, self.turn.accounts.all(Resource::Answers).sum()),
             unsent_commands: self.producers.values().map(|p| p.commands.len()).sum(),
             timers: self.turn.timers.len(),
             stale_grants: allowed.filter(|buffer| !self.buffers.contains(**buffer)).count(),
@@ -184,6 +189,7 @@ impl Service {
             instances_per_session_max: of_sessions(|s| s.instances.len()),
             sequences_per_session_max: of_sessions(|s| s.sequences.len()),
             flushes_pending_max: of_sessions(|s| s.flushes.len()),
+            flush_answers_per_user_max: self.turn.accounts.limited(Resource::Answers).0,
             snapshots_pending_max: of_sessions(|s| s.pending.snapshots.len()),
             lifecycle_events_max: of_sessions(|s| s.pending.lifecycle_of_one_kind()),
             concurrent_events_max: of_sessions(|s| s.pending.concurrent.len()),

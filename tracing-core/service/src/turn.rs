@@ -40,7 +40,7 @@ impl Turn {
     pub(crate) fn new(config: ServiceConfig) -> Self {
         Self {
             random: Random { state: config.seed, fixed_draw: None },
-            accounts: Accounts::new(config.uid, config.seed).in_memory(config.memory_bytes),
+            accounts: Accounts::of_service(&config),
             work: 0,
             session_work: 0,
             read_work: 0,

@@ -5,6 +5,9 @@
 extern crate tracing_core_service as service;
 
 use abi::ipc::port::{ConsumerPort, Port, ProducerPort};
+use protos::producer_port::Request;
+use protos::{CommitDataRequest, CommitDataRequestChunksToMove};
+use protozero::Message as _;
 use service::Peer;
 use testing::mock::{MockConsumer, MockProducer};
 use testing::shell::Shell;
@@ -54,8 +57,103 @@ fn enabling(sources: usize) -> Vec<u8> {
     field(1, &[buffer, sources].concat())
 }
 
+/// Commits one packet of each of these writers of a producer, into the first buffer.
+fn write_once(shell: &mut Shell, producer: &MockProducer, writers: std::ops::Range<u16>) {
+    let chunk = |writer: u16| {
+        // The id of the chunk, its writer, one packet, and that: its length, and a field without content.
+        let header = [&0_u32.to_le_bytes()[..], &writer.to_le_bytes(), &1_u16.to_le_bytes()];
+        let data = [&header.concat()[..], &[3, 0xa2, 0x38, 0]].concat();
+        CommitDataRequestChunksToMove {
+            target_buffer: Some(1),
+            data: Some(data),
+            ..Default::default()
+        }
+    };
+    let chunks_to_move = writers.map(chunk).collect();
+    let request = CommitDataRequest { chunks_to_move, ..Default::default() };
+    producer.call(shell, Request::CommitData(request));
+}
+
+/// Clones of a session whose small ring has gone round often: what grew are the numbers of its sequences.
+fn clones_of_a_session_with_many_sequences() {
+    const PRODUCERS: usize = 8;
+    const WRITERS: u16 = 60_000;
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 1000);
+    let config = protos::TraceConfig::decode(&enabling_named("ds")).expect("a config");
+    consumer.enable(&mut shell, config, None);
+    let mut producers = Vec::new();
+    for _ in 0..PRODUCERS {
+        let peer = Peer { uid: 1000, ..Peer::default() };
+        let mut producer = MockProducer::connect(&mut shell, "p", peer);
+        producer.register_name(&mut shell, "ds");
+        producer.commands(&mut shell);
+        for from in (1..WRITERS).step_by(2000) {
+            write_once(&mut shell, &producer, from..from + 2000);
+            consumer.read(&mut shell);
+        }
+        producers.push(producer);
+    }
+    let before = resident_mib();
+    let source = shell.service.last_session().get();
+    let mut clones = Vec::new();
+    for number in 1..=16 {
+        // A sequence that only the next clones know.
+        write_once(&mut shell, &producers[0], WRITERS + number..WRITERS + number + 1);
+        consumer.read(&mut shell);
+        clones.push(clone(&mut shell, source, &producers));
+    }
+    let grown = resident_mib() - before;
+    assert_eq!(shell.service.footprint().sessions, 17);
+    assert!(grown < SLACK_MIB, "16 clones: {grown} MiB");
+}
+
+/// Clones of a session that was told of many other sessions, with long names.
+fn clones_of_a_session_with_many_events() {
+    let mut shell = Shell::new();
+    let mut told = MockConsumer::connect(&mut shell, 1000);
+    let builtin_data_sources = Some(protos::TraceConfigBuiltinDataSource {
+        enable_concurrent_session_events: Some(true),
+        ..Default::default()
+    });
+    let mut config = protos::TraceConfig::decode(&enabling_named("ds")).expect("a config");
+    config.builtin_data_sources = builtin_data_sources;
+    told.enable(&mut shell, config.clone(), None);
+    let source = shell.service.last_session().get();
+    config.unique_session_name = Some("x".repeat(2000));
+    for _ in 0..1500 {
+        let mut other = MockConsumer::connect(&mut shell, 1001);
+        other.enable(&mut shell, config.clone(), None);
+        other.disconnect(&mut shell);
+    }
+    let before = resident_mib();
+    let clones: Vec<_> = (0..16).map(|_| clone(&mut shell, source, &[])).collect();
+    let grown = resident_mib() - before;
+    assert_eq!((clones.len(), shell.service.footprint().sessions), (16, 17));
+    assert!(grown < SLACK_MIB, "16 clones: {grown} MiB");
+}
+
+/// A config with a ring of 64 KiB, and one data source.
+fn enabling_named(source: &str) -> Vec<u8> {
+    let buffer = field(1, &[8, 64]);
+    [buffer, field(2, &field(1, &field(1, source.as_bytes())))].concat()
+}
+
+/// A clone, whose flush these producers acknowledge.
+fn clone(shell: &mut Shell, source: u64, producers: &[MockProducer]) -> MockConsumer {
+    let clone = MockConsumer::connect(shell, 1000);
+    let selector = Some(protos::CloneSessionRequestSelector::SessionId(source));
+    let request = protos::CloneSessionRequest { selector, ..Default::default() };
+    let call = clone.clone_session(shell, request, None);
+    producers.iter().for_each(|producer| producer.ack_flush(shell, u64::MAX));
+    assert_eq!(clone.cloned(shell, call).expect("answered").error, None);
+    clone
+}
+
 #[test]
 fn small_requests_do_not_make_the_service_grow() {
+    clones_of_a_session_with_many_sequences();
+    clones_of_a_session_with_many_events();
     let mut shell = Shell::new();
     let before = resident_mib();
     // 128 registrations of 130 KB, and more of them that pass the limit of one request.

@@ -15,7 +15,7 @@
 //! | `tracing-core/service/src/triggers.rs`: `skip_probability` has no effect | 10 of 60 |
 //! | `tracing-core/service/src/triggers.rs`: `max_per_24_h` is too high | 4 of 60 |
 //! | `tracing-core/service/src/packets.rs`: a trigger is attributed to another user | 7 of 16 |
-//! | `tracing-core/service/src/session/sequence.rs`: no loss is marked | 14 of 16 |
+//! | `tracing-core/service/src/session/sequence/mod.rs`: no loss is marked | 14 of 16 |
 //! | `tracing-core/service/src/session/read.rs`: sessions that do not compress are not filtered | 7 of 16 |
 //! | `tracing-core/service/src/buffer/v2/write.rs`: the first overwritten chunk is not counted | 8 of 16 |
 

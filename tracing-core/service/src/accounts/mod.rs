@@ -10,9 +10,12 @@
 //! thing, not its encoded length. What one user has used up, another one still has: the limit of all users together
 //! only keeps a person who owns many user numbers from growing the service without end, and is far above that of one.
 
+use crate::config::ServiceConfig;
 use crate::input::Peer;
 use crate::limits;
 use abi::map::{BlockMap, BlockSet};
+
+pub(crate) use no_room::NoRoom;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +30,11 @@ pub(crate) enum Resource {
     Registrations,
     /// Trace buffers of its sessions, as large as they may become, and what its clones hold.
     Buffers,
+    /// Answers of producers that flushes of its sessions wait for, as a number.
+    Answers,
 }
 
-const RESOURCES: usize = 5;
+const RESOURCES: usize = 6;
 
 /// What one user may have, and what all users but root and that of the service may have together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +110,8 @@ pub(crate) struct Accounts {
     own_uid: u32,
     /// Memory that the service may use, bytes; zero: no limit is known.
     memory_bytes: u64,
+    /// See [`limits::FLUSH_ANSWERS_PER_USER_MAX`].
+    flush_answers_max: usize,
     /// Charges that were refused.
     refused: u64,
     /// What is remembered of users that wanted too much, or named memory without data.
@@ -122,9 +129,13 @@ impl Accounts {
         Self { own_uid, random: seed | 1, ..Self::default() }
     }
 
-    /// The same in a service that may use so many bytes of memory; zero: no limit is known.
-    pub(crate) fn in_memory(self, memory_bytes: u64) -> Self {
-        Self { memory_bytes, ..self }
+    /// The accounts of a service.
+    pub(crate) fn of_service(config: &ServiceConfig) -> Self {
+        Self {
+            memory_bytes: config.memory_bytes,
+            flush_answers_max: config.limits.flush_answers_per_user_max,
+            ..Self::new(config.uid, config.seed)
+        }
     }
 
     fn share(&self, what: Resource) -> Share {
@@ -134,13 +145,15 @@ impl Accounts {
             Resource::Codecs => Share::of_users(limits::CODEC_BYTES_PER_USER_MAX),
             Resource::Registrations => Share::UNLIMITED,
             Resource::Buffers => Share::of_memory(self.memory_bytes),
+            Resource::Answers => Share::of_users(self.flush_answers_max),
         }
     }
 
     /// The most that a user may have. None: as much as it likes.
     pub(crate) fn max_of(&self, user: User, what: Resource) -> Option<usize> {
-        // How large its own buffers are is for an administrator to say.
-        let is_free = what == Resource::Buffers && !self.is_limited(user);
+        // What an administrator asks for itself is for it to say.
+        let is_own = matches!(what, Resource::Buffers | Resource::Answers);
+        let is_free = is_own && !self.is_limited(user);
         Some(self.share(what).of_one).filter(|max| !is_free && *max < usize::MAX)
     }
 
@@ -273,6 +286,8 @@ impl Accounts {
         user.machine != 0 || (user.uid != 0 && user.uid != self.own_uid)
     }
 }
+
+mod no_room;
 
 #[cfg(test)]
 mod tests;

@@ -313,7 +313,7 @@ impl Service {
     ) {
         let range = (from, self.turn.work.saturating_add(left));
         let (clones, buffers) = (&mut self.clones, &mut self.buffers);
-        let (sessions, consumers) = (&self.sessions, &self.consumers);
+        let (sessions, consumers) = (&mut self.sessions, &self.consumers);
         let (what, turn) = ((clone, group, success), &mut self.turn);
         let next = clones.take_group(what, range, sessions, consumers, buffers, turn);
         if let Some(next) = next

@@ -9,9 +9,7 @@
 //! A buffer that a session has no more is off the account at once, though its memory is freed in pieces: that is faster
 //! than a new buffer is filled.
 
-use std::fmt;
-
-use crate::accounts::{Accounts, Resource, User};
+use crate::accounts::{Accounts, NoRoom, Resource, User};
 use crate::buffer::TraceBuffer;
 use crate::buffers::{self, Buffers};
 use crate::error::SessionError;
@@ -40,7 +38,7 @@ impl BufferCharge {
         let more = bytes.saturating_sub(self.bytes);
         let user = User::local(self.uid);
         if !accounts.charge(user, Resource::Buffers, more) {
-            return Err(NoRoom::of(self.uid, more, accounts));
+            return Err(NoRoom::of(user, Resource::Buffers, more, accounts));
         }
         self.bytes = self.bytes.saturating_add(more);
         Ok(())
@@ -80,38 +78,4 @@ pub(crate) fn of_clone(
 /// What a copy of a buffer counts for.
 pub(crate) fn of_copy(id: BufferId, buffers: &Buffers) -> usize {
     buffers.get(id).map_or(0, TraceBuffer::memory_bytes)
-}
-
-/// Why there is no room for more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NoRoom {
-    uid: u32,
-    asked: usize,
-    /// What the user has, and may have.
-    own: (usize, usize),
-    /// The same for all users but root and that of the service.
-    all: (usize, usize),
-}
-
-impl NoRoom {
-    fn of(uid: u32, asked: usize, accounts: &Accounts) -> Self {
-        let (user, what) = (User::local(uid), Resource::Buffers);
-        let own = (accounts.held(user, what), accounts.max_of(user, what).unwrap_or(usize::MAX));
-        let (total, max) = accounts.total(what);
-        Self { uid, asked, own, all: (total, max.unwrap_or(usize::MAX)) }
-    }
-}
-
-impl fmt::Display for NoRoom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { uid, asked, own: (held, max), all: (total, total_max) } = self;
-        write!(f, "{asked} bytes are asked for, and user {uid} has {held} of at most {max}")?;
-        if held.saturating_add(*asked) <= *max {
-            write!(
-                f,
-                "; users other than root and that of the service have {total} of at most {total_max} together"
-            )?;
-        }
-        f.write_str(": use smaller buffers, end other sessions and clones, or ask as root")
-    }
 }

@@ -250,14 +250,14 @@ impl Clones {
         &mut self,
         (token, group, success): (u64, BufferGroup, bool),
         (from, end): (usize, u64),
-        sessions: &Sessions,
+        sessions: &mut Sessions,
         consumers: &Consumers,
         buffers: &mut Buffers,
         turn: &mut Turn,
     ) -> Option<usize> {
         let at_ns = turn.now.boot_ns;
         let clone = self.pending.get_mut(&token)?;
-        let source = sessions.get(clone.source)?;
+        let source = sessions.get_mut(clone.source)?;
         let all = source.config.buffers.iter().zip(&source.buffers).enumerate();
         for (index, (config, id)) in all.skip(from) {
             if BufferGroup::of(config) != group {
@@ -294,8 +294,8 @@ impl Clones {
                 turn.then(Step::EndClone { clone: token, error });
                 return None;
             }
-            let sequences = source.sequences.len() as u64;
-            turn.spend(sequences.saturating_mul(WORK_PER_SEQUENCE));
+            let moved = source.sequences.share() as u64;
+            turn.spend(moved.saturating_mul(WORK_PER_SEQUENCE));
             let uid = consumers.uid(clone.client).unwrap_or(0);
             clone.session = Some(Box::new(take_session(source, clone, uid, turn)));
             clone.trigger = None;
@@ -515,7 +515,7 @@ fn reserve(
     Ok(charge)
 }
 
-/// The number of a sequence is copied, with its place in a map.
+/// The number of a sequence is moved to those that are shared, with its place in a map.
 const WORK_PER_SEQUENCE: u64 = 32;
 
 /// The timer of a copy: its file is a pipe that nobody reads, or on a disk that is too slow.

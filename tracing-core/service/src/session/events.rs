@@ -87,7 +87,8 @@ pub(crate) struct SlowSources {
 pub(crate) struct ConcurrentEvent {
     pub(crate) at_ns: u64,
     pub(crate) state: SessionState,
-    pub(crate) name: String,
+    /// Shared by all sessions that are told, and by their clones.
+    pub(crate) name: Arc<str>,
     pub(crate) id: SessionId,
     pub(crate) uid: u32,
     pub(crate) instance_count: u32,

@@ -13,6 +13,7 @@ use super::flush_request::{
 };
 use super::instance::Instance;
 use super::state::{Session, Sessions};
+use crate::accounts::{NoRoom, Resource, User};
 use crate::command_queue::Command;
 use crate::consumers::Consumers;
 use crate::error::SessionError;
@@ -50,11 +51,16 @@ pub(crate) fn flush(
         None
     };
     if let Some(error) = refusal {
-        consumers.log_session_error(session.consumer, &mut turn.out, format_args!("{error}"));
-        return turn.then(Step::AfterFlush { session: id, then, success: false });
+        return refuse(session, &error, then, consumers, turn);
     }
     let asked = asked(session, then, producers);
     turn.spend(limits::WORK_PER_ENTRY.saturating_mul(session.instances.len() as u64));
+    let (user, answers) = (User::local(session.uid), asked.len());
+    if !turn.accounts.charge(user, Resource::Answers, answers) {
+        let refusal = NoRoom::of(user, Resource::Answers, answers, &turn.accounts);
+        let error = SessionError::TooManyAnswers(id, refusal);
+        return refuse(session, &error, then, consumers, turn);
+    }
     turn.spend(limits::WORK_PER_REQUEST.saturating_mul(asked.len() as u64));
     let timeout_ms = match (timeout_ms, session.config.flush_timeout_ms.unwrap_or(0)) {
         (0, 0) => limits::FLUSH_TIMEOUT_MS,
@@ -77,6 +83,18 @@ pub(crate) fn flush(
     } else {
         turn.set_timer_ms(timeout_ms, TimerKind::FlushTimeout, flush.get());
     }
+}
+
+/// The consumer of the session is told why there is no flush.
+fn refuse(
+    session: &Session,
+    error: &SessionError,
+    then: FlushThen,
+    consumers: &mut Consumers,
+    turn: &mut Turn,
+) {
+    consumers.log_session_error(session.consumer, &mut turn.out, format_args!("{error}"));
+    turn.then(Step::AfterFlush { session: session.id, then, success: false });
 }
 
 /// The producers that a flush asks.
@@ -134,16 +152,26 @@ pub(crate) fn acked(
     {
         turn.spend(limits::WORK_PER_ENTRY);
         let (flush, session) = (FlushId::new(flush), SessionId::new(session));
-        let flushes = sessions.get_mut(session).map(|session| &mut session.flushes);
-        let Some(pending) = flushes.and_then(|f| f.get_mut(&flush)) else { continue };
-        if pending.waiting_for.remove(&producer.id) && pending.waiting_for.is_empty() {
+        let Some(of) = sessions.get_mut(session) else { continue };
+        let Some(pending) = of.flushes.get_mut(&flush) else { continue };
+        if !pending.waiting_for.remove(&producer.id) {
+            continue;
+        }
+        turn.accounts.release(User::local(of.uid), Resource::Answers, 1);
+        if pending.waiting_for.is_empty() {
             turn.then(Step::FinishFlush { session, flush });
         }
     }
 }
 
 /// The flush is over: producers that have not acknowledged it need not do so any more.
-fn forget(flush: FlushId, pending: &PendingFlush, producers: &mut Producers) {
+fn forget(
+    (flush, uid): (FlushId, u32),
+    pending: &PendingFlush,
+    producers: &mut Producers,
+    turn: &mut Turn,
+) {
+    turn.accounts.release(User::local(uid), Resource::Answers, pending.waiting_for.len());
     for producer in pending.waiting_for.iter() {
         if let Some(producer) = producers.get_mut(*producer) {
             producer.flushes.remove(&flush.get());
@@ -167,7 +195,7 @@ pub(crate) fn finish(
 ) {
     turn.timers.cancel(TimerKind::FlushTimeout, flush.get());
     let Some(pending) = session.flushes.remove(&flush) else { return };
-    forget(flush, &pending, producers);
+    forget((flush, session.uid), &pending, producers, turn);
     let success = pending.waiting_for.is_empty();
     if success {
         count(&mut session.counters.flushes_succeeded);
@@ -228,7 +256,7 @@ pub(crate) fn after(
 /// Answers all calls that wait for flushes of a session which is about to go.
 pub(crate) fn fail_all(session: &mut Session, producers: &mut Producers, turn: &mut Turn) {
     for (flush, pending) in std::mem::take(&mut session.flushes) {
-        forget(flush, &pending, producers);
+        forget((flush, session.uid), &pending, producers, turn);
         turn.timers.cancel(TimerKind::FlushTimeout, flush.get());
         if let FlushThen::Reply(client, call) = pending.then {
             turn.out.reject(client, call);

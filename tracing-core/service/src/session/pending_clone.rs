@@ -3,7 +3,7 @@
 use protos::CloneSessionResponse;
 use protozero::Message as _;
 
-use super::buffer_charge::{BufferCharge, NoRoom};
+use super::buffer_charge::BufferCharge;
 use super::config::Checked;
 use super::copying::{Part, Parts};
 use super::events::{Lifecycle, SessionState, TriggerHit};
@@ -11,6 +11,7 @@ use super::file::SessionFile;
 use super::flush_request::FinalFlush;
 use super::state::{EndError, Session, Sessions};
 use super::trigger_config::TriggerMode;
+use crate::accounts::NoRoom;
 use crate::consumers::Consumers;
 use crate::error::CloneError;
 use crate::limits::Limits;
@@ -114,7 +115,7 @@ fn copy_for_clone(
     let mut clone = Session::new(source.id, uid, client, config, uuid, checked, limits);
     clone.pending = pending;
     clone.start_realtime_ns = source.start_realtime_ns;
-    // The same numbers as in the source, so that they fit to those in a file that was copied.
+    // The same numbers as in the source, so that they fit to those in a file that was copied. They are shared.
     clone.sequences = source.sequences.clone();
     clone.counters = source.counters;
     clone.ledger = source.ledger.clone();

@@ -254,7 +254,7 @@ impl Session {
         ConcurrentEvent {
             at_ns: self.life.state_since_ns(),
             state: self.state(),
-            name: clip_name(self.name()).to_owned(),
+            name: clip_name(self.name()).into(),
             id: self.id,
             uid: self.uid,
             instance_count: self.instances.len() as u32,

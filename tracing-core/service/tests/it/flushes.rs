@@ -139,6 +139,42 @@ fn pending_flushes_are_bounded() {
     assert_eq!(consumer.flushed(&mut shell, calls[max]), Some(false));
 }
 
+/// Each flush remembers the producers that it waits for, and each producer its flushes.
+#[test]
+fn answers_that_flushes_of_one_user_wait_for_are_bounded() {
+    let mut shell = Shell::with(|config| config.limits.flush_answers_per_user_max = 5);
+    let producers: Vec<_> = (0..2).map(|_| producer(&mut shell, "p")).collect();
+    producers.iter().for_each(|producer| producer.register_name(&mut shell, "ds"));
+    let mut enable = |uid| {
+        let mut consumer = MockConsumer::connect(&mut shell, uid);
+        consumer.enable(&mut shell, config(&["ds"]), None);
+        consumer
+    };
+    let consumers = [42, 42, 43, 0].map(&mut enable);
+    let [first, second, other, root] = &consumers;
+    let calls = [first, second].map(|consumer| consumer.flush(&mut shell, 0));
+    let refused = second.flush(&mut shell, 0);
+    assert_eq!(second.flushed(&mut shell, refused), Some(false));
+    let expected = "session 2: too many flushes pending: 2 answers of producers are asked for, and user \
+                    42 has 4 of at most 5: wait until earlier flushes are over, or flush as root";
+    assert!(shell.log.iter().any(|line| line.1.contains(expected)), "{:?}", shell.log);
+    // Others have an account of their own, and root needs none.
+    let of_others = [other, root, root, root].map(|consumer| consumer.flush(&mut shell, 0));
+    for (consumer, call) in [other, root, root, root].iter().zip(of_others) {
+        assert_eq!(consumer.flushed(&mut shell, call), None);
+    }
+    // An answer makes room, and so does a timeout, and the end of a session.
+    producers[0].ack_flush(&mut shell, 2);
+    assert_eq!(shell.service.footprint().flush_answers, (10, 10));
+    let third = second.flush(&mut shell, 0);
+    assert_eq!(second.flushed(&mut shell, third), None);
+    first.free(&mut shell);
+    assert_eq!(first.flushed(&mut shell, calls[0]), Some(false));
+    shell.advance_ms(5000);
+    assert_eq!(second.flushed(&mut shell, third), Some(false));
+    assert_eq!(shell.service.footprint().flush_answers, (0, 0));
+}
+
 #[test]
 fn implicit_flush_on_timed_traces() {
     let mut shell = Shell::new();

@@ -15,6 +15,7 @@ pub(crate) fn small(mut few: impl FnMut() -> usize) -> Limits {
         instances_per_session_max: 4 * few(),
         sequences_per_session_max: few(),
         flushes_pending_max: few(),
+        flush_answers_per_user_max: few(),
         snapshots_pending_max: few(),
         lifecycle_events_max: few(),
         concurrent_events_max: few(),
@@ -81,6 +82,7 @@ pub(crate) fn check(held: &Limits, limits: &Limits) -> Result<bool, String> {
         instances_per_session_max,
         sequences_per_session_max,
         flushes_pending_max,
+        flush_answers_per_user_max,
         snapshots_pending_max,
         lifecycle_events_max,
         concurrent_events_max,
@@ -100,6 +102,7 @@ pub(crate) fn check(held: &Limits, limits: &Limits) -> Result<bool, String> {
         ("sequences", held.sequences_per_session_max, sequences_per_session_max),
         // One more is refused once there are more than that.
         ("flushes", held.flushes_pending_max, flushes_pending_max + 1),
+        ("answers to flushes", held.flush_answers_per_user_max, flush_answers_per_user_max),
         ("snapshots", held.snapshots_pending_max, snapshots_pending_max),
         ("events of one kind", held.lifecycle_events_max, lifecycle_events_max),
         ("events of other sessions", held.concurrent_events_max, concurrent_events_max),

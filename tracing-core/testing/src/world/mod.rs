@@ -517,6 +517,7 @@ pub(super) fn held_too_much(held: &Footprint, connected: usize) -> bool {
         || held.config_bytes != held.config_bytes_charged
         || held.buffer_bytes != held.buffer_bytes_charged
         || held.buffer_bytes_used > held.buffer_bytes
+        || held.flush_answers.0 != held.flush_answers.1
         || held.config_bytes_of_one > limits::INSTANCE_CONFIG_BYTES_PER_SESSION_MAX
         || held.buffers > held.sessions * limits::BUFFERS_PER_SESSION_MAX
         || held.instances > held.sessions * limits::INSTANCES_PER_SESSION_MAX

@@ -6,73 +6,131 @@ use crate::buffer::{Identity, SequenceKey};
 use crate::limits::{self, Limits};
 use abi::ids::{ProducerId, WriterId};
 use abi::map::BlockMap;
+use abi::sync::Arc;
 
 /// The numbers of the sequences of one session, from 2 in the order they are first met; 1 is the service.
+///
+/// ```text
+///   session   [ 80,000, shared ] [ 3,000, shared ] [ 20 of its own ]
+///   clone     [ the same       ] [ the same      ] [ none yet      ]
+/// ```
+///
+/// A clone shares what its source knows. Each shared part is more than twice as large as the next one, so there are few
+/// of them, and a source that gets a few sequences between its clones shares all but these.
 #[derive(Clone, Debug)]
 pub(crate) struct SequenceIds {
+    shared: Vec<Arc<Known>>,
+    own: Known,
+    next: u32,
+    sequences_per_session_max: usize,
+}
+
+/// Some sequences.
+#[derive(Clone, Debug, Default)]
+struct Known {
     /// By owner and writer.
     ids: BlockMap<(u32, WriterId), u32>,
     /// By id and identity: an id is given out again. An owner has the number of its first sequence.
     owners: BlockMap<(ProducerId, Identity), u32>,
-    next: u32,
-    sequences_per_session_max: usize,
+}
+
+impl Known {
+    fn add(&mut self, other: &Self) {
+        for (key, id) in &other.ids {
+            self.ids.insert(*key, *id);
+        }
+        for (key, owner) in &other.owners {
+            self.owners.insert(*key, *owner);
+        }
+    }
 }
 
 impl SequenceIds {
     pub(crate) fn new(limits: &Limits) -> Self {
         let sequences_per_session_max = limits.sequences_per_session_max;
-        Self { ids: BlockMap::new(), owners: BlockMap::new(), next: 2, sequences_per_session_max }
+        Self { shared: Vec::new(), own: Known::default(), next: 2, sequences_per_session_max }
     }
 
     /// How many are known.
     pub(crate) fn len(&self) -> usize {
-        self.ids.len()
+        self.parts().map(|part| part.ids.len()).sum()
+    }
+
+    /// The largest last.
+    fn parts(&self) -> impl Iterator<Item = &Known> {
+        [&self.own].into_iter().chain(self.shared.iter().rev().map(Arc::as_ref))
+    }
+
+    /// Makes a clone of it cheap: all that is known is shared then. Returns how many sequences were copied for that.
+    pub(crate) fn share(&mut self) -> usize {
+        let mut last = std::mem::take(&mut self.own);
+        if last.ids.is_empty() {
+            return 0;
+        }
+        let mut copied = 0_usize;
+        while let Some(older) = self.shared.pop_if(|part| part.ids.len() / 2 <= last.ids.len()) {
+            let mut both = Arc::unwrap_or_clone(older);
+            both.add(&last);
+            last = both;
+            copied = copied.saturating_add(last.ids.len());
+        }
+        self.shared.push(Arc::new(last));
+        copied
     }
 
     /// About what they take, bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.ids.len().saturating_mul(limits::SEQUENCE_BYTES)
+        self.len().saturating_mul(limits::SEQUENCE_BYTES)
     }
 
     pub(crate) fn id(&mut self, sequence: SequenceKey) -> u32 {
         if let Some(id) = self.known(sequence) {
             return id;
         }
-        if self.ids.len() >= self.sequences_per_session_max {
+        if self.len() >= self.sequences_per_session_max {
             self.forget();
         }
         let id = self.next;
         self.next = self.next.checked_add(1).unwrap_or(2);
         let owner = (sequence.producer, sequence.identity);
-        let owner = *self.owners.get_or_insert_with(owner, || id);
-        self.ids.insert((owner, sequence.writer), id);
+        let known = self.owner(owner);
+        let owner = known.unwrap_or_else(|| *self.own.owners.get_or_insert_with(owner, || id));
+        self.own.ids.insert((owner, sequence.writer), id);
         id
     }
 
+    fn owner(&self, owner: (ProducerId, Identity)) -> Option<u32> {
+        self.parts().find_map(|part| part.owners.get(&owner)).copied()
+    }
+
     fn known(&self, sequence: SequenceKey) -> Option<u32> {
-        let owner = self.owners.get(&(sequence.producer, sequence.identity))?;
-        self.ids.get(&(*owner, sequence.writer)).copied()
+        let owner = self.owner((sequence.producer, sequence.identity))?;
+        self.parts().find_map(|part| part.ids.get(&(owner, sequence.writer))).copied()
     }
 
     /// Forgets half of them at least: those of the producers that have the most. A reader knows no names of a sequence
     /// with a new number, so a producer that makes more and more of them must not cost others theirs.
     fn forget(&mut self) {
+        for part in std::mem::take(&mut self.shared) {
+            self.own.add(&part);
+        }
+        let Known { ids, owners } = &mut self.own;
         let mut counts = BlockMap::<u32, usize>::new();
-        for (owner, _) in self.ids.keys() {
+        for (owner, _) in ids.keys() {
             let count = counts.get_or_insert_with(*owner, || 0);
             *count = count.saturating_add(1);
         }
         let mut by_count: Vec<_> = counts.iter().map(|(owner, count)| (*count, *owner)).collect();
         by_count.sort_unstable();
-        let mut left = self.ids.len();
+        let mut left = ids.len();
         while left > self.sequences_per_session_max / 2
             && let Some((count, owner)) = by_count.pop()
         {
             counts.remove(&owner);
             left = left.saturating_sub(count);
         }
-        self.ids.retain(|(owner, _), _| counts.contains_key(owner));
-        self.owners.retain(|_, owner| counts.contains_key(owner));
+        ids.retain(|(owner, _), _| counts.contains_key(owner));
+        owners.retain(|_, owner| counts.contains_key(owner));
     }
 }
 
@@ -167,3 +225,6 @@ impl TrustedFields {
         self.plain = Suffix(fields);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+//! The words for what a user gets no more of.
+
+use std::fmt;
+
+use super::{Accounts, Resource, User};
+
+/// Why there is no room for more on an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NoRoom {
+    what: Resource,
+    uid: u32,
+    asked: usize,
+    /// What the user has, and may have.
+    own: (usize, usize),
+    /// The same for all users but root and that of the service.
+    all: (usize, usize),
+}
+
+impl NoRoom {
+    /// A charge of `asked` was refused just now.
+    pub(crate) fn of(user: User, what: Resource, asked: usize, accounts: &Accounts) -> Self {
+        let own = (accounts.held(user, what), accounts.max_of(user, what).unwrap_or(usize::MAX));
+        let (total, max) = accounts.total(what);
+        Self { what, uid: user.uid, asked, own, all: (total, max.unwrap_or(usize::MAX)) }
+    }
+}
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, uid, asked, own: (held, max), all: (total, total_max) } = self;
+        let (unit, advice) = match what {
+            Resource::Answers => {
+                ("answers of producers", "wait until earlier flushes are over, or flush as root")
+            }
+            _ => ("bytes", "use smaller buffers, end other sessions and clones, or ask as root"),
+        };
+        write!(f, "{asked} {unit} are asked for, and user {uid} has {held} of at most {max}")?;
+        if held.saturating_add(*asked) <= *max {
+            write!(
+                f,
+                "; users other than root and that of the service have {total} of at most {total_max} together"
+            )?;
+        }
+        write!(f, ": {advice}")
+    }
+}
