@@ -63,7 +63,7 @@ fn one_user_gets_half_of_the_memory() {
     again.disconnect(&mut shell);
     assert_eq!(charged(&shell), half / 2);
     // More than there is at all.
-    let error = enable(&mut shell, 42, &[4 << 20 - 1; 128]).expect_err("no room");
+    let error = enable(&mut shell, 42, &[4_194_300; 128]).expect_err("no room");
     assert!(error.contains("and user 42 has 4194304 of at most 8388608: use smaller"), "{error}");
 }
 
