@@ -69,12 +69,7 @@ fn main() -> ExitCode {
             return end(siege::memory::child(kind, producers, consumers));
         }
         ["--attack", producers, consumers, seed] => {
-            let attacks = siege::attack::ALL;
-            return end(siege::attack::process(attacks, producers, consumers, seed));
-        }
-        ["--take-sessions", producers, consumers, seed] => {
-            let attacks = siege::attack::SESSIONS;
-            return end(siege::attack::process(attacks, producers, consumers, seed));
+            return end(siege::attack::process(producers, consumers, seed));
         }
         _ => {}
     }

@@ -54,7 +54,7 @@ pub fn run(daemon: &Daemon, cgroup: Result<&Cgroup, &String>) -> Outcome {
         let before = cgroup.current()?;
         let (producers, consumers) = (daemon.producers.to_string(), daemon.consumers.to_string());
         let words = ["--small", kind, &producers, &consumers].map(str::to_owned);
-        let mut command = process(HOSTILE[0].0, &words);
+        let mut command = process(HOSTILE[0], &words);
         let mut child = command.stdin(Stdio::null()).spawn().map_err(|e| format!("{kind}: {e}"))?;
         let stdout = child.stdout.take().ok_or("no stdout")?;
         let held = BufReader::new(stdout).lines().map_while(Result::ok).next();

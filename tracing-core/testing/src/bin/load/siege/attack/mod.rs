@@ -25,30 +25,24 @@ const THREADS: u64 = 4;
 
 /// The sockets of the daemon.
 #[derive(Clone)]
-pub struct Target {
+struct Target {
     producers: Address,
     consumers: Address,
 }
 
-/// A short attack of random content.
-pub type Attack = fn(&Target, &mut Random);
-
-/// `--attack`: everything.
-pub const ALL: &[Attack] = &[producers::attack, consumers::attack, connections::attack];
-/// `--take-sessions`: sessions, and what belongs to them.
-pub const SESSIONS: &[Attack] = &[consumers::attack];
-
-/// `--attack PRODUCERS CONSUMERS SEED`, or `--take-sessions`: prints a line when it begins, and does not end.
-pub fn process(attacks: &[Attack], producers: &str, consumers: &str, seed: &str) -> Outcome {
+/// `--attack PRODUCERS CONSUMERS SEED`: prints a line when it begins, and does not end.
+pub fn process(producers: &str, consumers: &str, seed: &str) -> Outcome {
     let parse = |text| Address::parse(text).map_err(|error| error.to_string());
     let target = &Target { producers: parse(producers)?, consumers: parse(consumers)? };
     let seed: u64 = seed.parse().map_err(|_| "SEED")?;
     // What is measured is the daemon, not how the processors are shared between attackers and honest users.
     let _ = rustix::process::nice(19);
     println!("attack");
+    let attacks: [fn(&Target, &mut Random); 3] =
+        [producers::attack, consumers::attack, connections::attack];
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
-            for (index, &attack) in attacks.iter().enumerate() {
+            for (index, attack) in attacks.into_iter().enumerate() {
                 let random = Random::new(seed << 32 | thread << 8 | index as u64);
                 scope.spawn(move || repeat(target, random, attack));
             }
@@ -58,7 +52,7 @@ pub fn process(attacks: &[Attack], producers: &str, consumers: &str, seed: &str)
 }
 
 /// The daemon refuses what it likes; the attack goes on.
-fn repeat(target: &Target, mut random: Random, attack: Attack) -> Infallible {
+fn repeat(target: &Target, mut random: Random, attack: fn(&Target, &mut Random)) -> Infallible {
     loop {
         attack(target, &mut random);
     }
