@@ -44,7 +44,7 @@ enum Job {
 /// A file without a thread: [`Files::take_finished`] runs its jobs.
 struct UnthreadedFile {
     id: FileId,
-    file: Option<OutputFile>,
+    file: Result<OutputFile, FileError>,
     queue: Receiver<Job>,
 }
 
@@ -210,8 +210,13 @@ impl Files {
         let cancelled_by = cancel.clone();
         // Its thread asks what file it is, as a file system in user space may take long for the answer.
         let open = move |_: &Answers| {
-            rights.take().ok()?;
-            Some(OutputFile::from_fd(fd.into_fd()?).cancelled_by(cancelled_by))
+            rights.take().map_err(|error| {
+                let text = format!(
+                    "the service cannot take the rights of user {uid} ({error}): record without write_into_file"
+                );
+                FileError { text }
+            })?;
+            Ok(OutputFile::from_fd(fd.into_fd().ok_or_else(closed)?).cancelled_by(cancelled_by))
         };
         self.run(id, cancel, files, open);
         Ok(id)
@@ -276,7 +281,7 @@ impl Files {
         let is_running = self.run(id, cancel.clone(), files, move |answers| {
             let file = new.create(cancel);
             answers.put_created(id, token, file.as_ref().map(drop).map_err(Clone::clone));
-            file.ok()
+            file
         });
         if !is_running {
             self.answers.put_created(id, token, Err(no_thread()));
@@ -289,7 +294,7 @@ impl Files {
             self.keep(id, file);
         } else {
             // Without a thread the file is closed, and each write fails with that reason.
-            self.run(id, file.cancel(), Arc::default(), |_| Some(file));
+            self.run(id, file.cancel(), Arc::default(), |_| Ok(file));
         }
         id
     }
@@ -304,23 +309,22 @@ impl Files {
         let (jobs, queue) = queue();
         self.open.insert(id, Open { jobs, cancel: file.cancel() });
         let unthreaded = self.unthreaded.get_or_insert_default();
-        unthreaded.push(UnthreadedFile { id, file: Some(file), queue });
+        unthreaded.push(UnthreadedFile { id, file: Ok(file), queue });
     }
 
-    /// Starts the thread of a file, which `open`s it first, and has `user` until it ends. False if there can be none.
+    /// Starts the thread of a file, which `open`s it first, and has `user` until it ends. If that fails, each job is
+    /// answered with the error. False if there can be no thread.
     fn run(
         &mut self,
         id: FileId,
         cancel: Cancel,
         user: Arc<()>,
-        open: impl FnOnce(&Answers) -> Option<OutputFile> + Send + 'static,
+        open: impl FnOnce(&Answers) -> Result<OutputFile, FileError> + Send + 'static,
     ) -> bool {
         let (jobs, queue) = queue();
         let (answers, alive) = (self.answers.clone(), self.alive.clone());
         let run = move || {
-            if let Some(file) = open(&answers) {
-                serve(id, file, &queue, &answers);
-            }
+            serve(id, open(&answers), &queue, &answers);
             drop((alive, user));
         };
         let is_running = os::thread::spawn("trace-file", Box::new(run)).is_ok();
@@ -468,8 +472,12 @@ fn take_back_cut(file: &OutputFile, data: &[u8], cut: &CutShort) {
 }
 
 /// Runs the jobs of one file until their sender is dropped.
-fn serve(id: FileId, file: OutputFile, queue: &Receiver<Job>, answers: &Answers) {
-    let mut file = Some(file);
+fn serve(
+    id: FileId,
+    mut file: Result<OutputFile, FileError>,
+    queue: &Receiver<Job>,
+    answers: &Answers,
+) {
     while let Some(job) = queue.recv() {
         job.run(id, &mut file, answers);
     }
@@ -477,8 +485,8 @@ fn serve(id: FileId, file: OutputFile, queue: &Receiver<Job>, answers: &Answers)
 
 impl Job {
     /// Runs the job on `file`. Each job is answered, also after the file has failed.
-    fn run(self, id: FileId, file: &mut Option<OutputFile>, answers: &Answers) {
-        let open = file.as_ref().ok_or_else(closed);
+    fn run(self, id: FileId, file: &mut Result<OutputFile, FileError>, answers: &Answers) {
+        let open = file.as_ref().map_err(Clone::clone);
         let (result, close) = match self {
             Self::Write { data, sync, close } => {
                 let written = open.and_then(|file| {
@@ -512,7 +520,7 @@ impl Job {
         };
         if close || result.is_err() {
             // Before the answer: a consumer that waits for the end of its session must find a closed file.
-            *file = None;
+            *file = Err(closed());
         }
         answers.put(id, result);
     }

@@ -34,6 +34,57 @@ fn what_no_room_is_left_for_is_an_error() {
     assert!(error.text.contains("No space left"), "{error:?}");
 }
 
+/// The next answer.
+fn answer(files: &mut Files) -> Input {
+    loop {
+        if let Some(answer) = files.take_finished().answers.pop() {
+            return answer;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// A file that was created counts for its user, as one that was passed.
+#[test]
+#[cfg(feature = "host")]
+fn files_that_are_created_count() {
+    let mut files = Files::new(Wake::new().unwrap(), true);
+    files.share(0, 500);
+    let folder = std::env::temp_dir().join(format!("created-{}", std::process::id()));
+    std::fs::create_dir(&folder).unwrap();
+    let mut create = |uid, name: usize| {
+        let path = folder.join(name.to_string()).to_str().unwrap().to_owned();
+        files.create(NewFile { token: 1, path, uid, rights: Rights::Daemon });
+        let Input::FileCreated { result, .. } = answer(&mut files) else { panic!("no answer") };
+        result.map(drop).map_err(|error| error.text)
+    };
+    let of_one: Vec<_> = (0..FILES_PER_USER_MIN).map(|name| create(7, name)).collect();
+    assert!(of_one.iter().all(Result::is_ok), "{of_one:?}");
+    assert_eq!(create(7, 10), Err("user 7 has as many files open as it may have".to_owned()));
+    assert_eq!(create(8, 11), Ok(()));
+    assert_eq!(files.of_user(7), (FILES_PER_USER_MIN, FILES_PER_USER_MIN, 1));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// The thread of a file cannot take the rights of its user: the session learns why nothing is written.
+#[test]
+#[cfg(feature = "host")]
+fn rights_that_cannot_be_taken_are_an_error() {
+    use crate::system::closer::{Closer, Origin};
+    let mut files = Files::new(Wake::new().unwrap(), true);
+    // More groups than a process may have.
+    let identity = Identity { uid: 7, gid: 7, groups: vec![7; 70_000] };
+    let origin = Origin { client: abi::ids::ClientId::new(1), uid: 7 };
+    let null = File::options().write(true).open("/dev/null").unwrap();
+    let fd = PeerFd::received(null.into(), &Closer::default(), origin);
+    let id = files.adopt_from_peer(fd, Rights::Of(identity)).unwrap();
+    files.write(id, Bytes::from_static(b"\x0a\x00"), FileSync::No, false);
+    let Input::FileWritten { result: Err(error), .. } = answer(&mut files) else {
+        panic!("it was written")
+    };
+    assert!(error.text.contains("cannot take the rights of user 7"), "{error:?}");
+}
+
 /// A user whose file system does not answer cannot take more than a few threads, and nothing from others.
 #[test]
 fn files_being_created_are_limited() {
@@ -54,10 +105,10 @@ fn files_being_created_are_limited() {
     assert!(error.text.contains("4 files of user 7 are being created"), "{error:?}");
     files.create(new(8));
     assert_eq!(files.creating.len(), FILES_BEING_CREATED_PER_UID_MAX + 1);
+    let answer = answer(&mut files);
     // When its last thread ends, this is closed.
     files.alive = None;
     assert_eq!(files.ended.recv(), None);
-    let answer = files.take_finished().answers.pop().unwrap();
     assert!(matches!(answer, Input::FileCreated { token: 8, result: Err(_) }), "{answer:?}");
     assert_eq!((files.creating.len(), files.open.len()), (FILES_BEING_CREATED_PER_UID_MAX, 0));
 }
