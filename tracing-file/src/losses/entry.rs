@@ -25,7 +25,9 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
             format!("{} that {who} had not handed over when it was gone", amount(entry, PACKETS))
         }
         Reason::REASON_CUT_PROTOCOL => cut("broke the protocol"),
-        Reason::REASON_CUT_NOT_READING => cut("did not read what the service sent"),
+        Reason::REASON_CUT_NOT_READING => {
+            cut("did not read, made the service wait, or made it keep too much")
+        }
         Reason::REASON_CUT_DESCRIPTORS => cut("passed descriptors that cannot be taken or closed"),
         Reason::REASON_SESSION_FULL => {
             absent("the session has as many data sources as it may have")

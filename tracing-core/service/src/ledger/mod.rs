@@ -38,7 +38,8 @@ pub(crate) enum Reason {
     LeftUnfinished,
     /// The service disconnected a producer that broke the protocol.
     CutProtocol,
-    /// The service disconnected a producer that did not take what the service sent.
+    /// The service disconnected a producer that did not take what the service sent, whose user kept too much, or on
+    /// whose socket calls took long.
     CutNotReading,
     /// The service disconnected a producer whose descriptors could not be taken or closed.
     CutDescriptors,

@@ -9,7 +9,8 @@ impl LossLedgerReason {
     pub const REASON_LEFT_UNFINISHED: Self = Self(1);
     /// The service disconnected a producer that broke the protocol. What it wrote from then on is lost.
     pub const REASON_CUT_PROTOCOL: Self = Self(2);
-    /// The same for one that did not take what the service sent.
+    /// The same for one that did not take what the service sent, kept too much of the service's memory, or on whose socket
+    /// each call took long.
     pub const REASON_CUT_NOT_READING: Self = Self(3);
     /// The same for one whose descriptors the service could not take or close.
     pub const REASON_CUT_DESCRIPTORS: Self = Self(4);

@@ -235,7 +235,8 @@ pub struct ServiceCounters {
     pub connected: Option<u64>,
     /// Connections that were refused: their user, or all users, had as many as they may have.
     pub refused: Option<u64>,
-    /// Connections that the service closed, because the peer did not read, or those of its user kept too much.
+    /// Connections that the service closed, because the peer did not read, those of its user kept too much, or calls on
+    /// their sockets took long.
     pub cut_slow: Option<u64>,
     /// Connections that the service closed, because the peer broke the protocol.
     pub cut_broken: Option<u64>,
@@ -267,7 +268,7 @@ rt::writer! { ServiceCountersWriter, "perfetto.protos.ServiceCounters";
     value connected(u64) = 2 as uint64;
     /// Connections that were refused: their user, or all users, had as many as they may have.
     value refused(u64) = 3 as uint64;
-    /// Connections that the service closed, because the peer did not read, or those of its user kept too much.
+    /// Connections that the service closed, because the peer did not read, those of its user kept too much, or calls on their sockets took long.
     value cut_slow(u64) = 4 as uint64;
     /// Connections that the service closed, because the peer broke the protocol.
     value cut_broken(u64) = 5 as uint64;
@@ -289,7 +290,7 @@ rt::reader! {
         Connected(u64) connected = 16 as Uint64;
         /// Connections that were refused: their user, or all users, had as many as they may have.
         Refused(u64) refused = 24 as Uint64;
-        /// Connections that the service closed, because the peer did not read, or those of its user kept too much.
+        /// Connections that the service closed, because the peer did not read, those of its user kept too much, or calls on their sockets took long.
         CutSlow(u64) cut_slow = 32 as Uint64;
         /// Connections that the service closed, because the peer broke the protocol.
         CutBroken(u64) cut_broken = 40 as Uint64;
