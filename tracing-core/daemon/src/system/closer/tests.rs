@@ -87,7 +87,8 @@ fn threads_have_a_bound_and_some_are_kept_for_root_and_the_daemon() {
     assert_eq!(world.begins(), 0);
     assert_eq!(lock(&world.closer.0.state).threads, CLOSER_THREADS_MAX);
     slow.push(world.slow(0));
-    assert!(world.begun.1.recv_timeout(Duration::from_millis(20)).is_err(), "32 in all");
+    assert_eq!(lock(&world.closer.0.state).threads, CLOSER_THREADS_MAX, "no more threads");
+    assert_eq!(lock(&world.closer.0.state).waiting.get(&0).map_or(0, VecDeque::len), 1);
     slow.clear();
     world.wait_until_done();
     drop(EndCloser(world.closer.clone()));
