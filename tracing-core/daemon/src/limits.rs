@@ -49,7 +49,7 @@ pub const DECODED_BYTES_AT_ONCE: usize = 2 * 1024;
 /// Threads that close what peers passed. If users with descriptors that do not close occupy all that they may use, what
 /// other users passed waits, too; the loop does not.
 pub const CLOSER_THREADS_MAX: usize = 32;
-/// Those among them for root and the user of the daemon alone: they can connect while all others wait.
+/// So many of these threads are for root and the user of the daemon alone: they can connect while all others wait.
 pub const CLOSER_THREADS_KEPT: usize = 2;
 /// Those of one user: while one waits, the other closes the rest of an honest user's descriptors.
 pub const CLOSER_THREADS_PER_USER_MAX: usize = 2;
@@ -95,16 +95,16 @@ pub const DESCRIPTORS_KEPT_PART: u64 = 16;
 pub const DESCRIPTORS_KEPT_MIN: u64 = 8;
 /// How old the number of descriptors that can be opened may be, ns. Other threads open some, too.
 pub const DESCRIPTORS_ASKED_NS: u64 = 100_000_000;
-/// A call on the socket of a peer that takes longer takes long, ns. Others take some microseconds; one that moves as
-/// much as a socket has takes a tenth of this.
+/// A call on the socket of a peer is slow if it takes longer than this, ns. Others take some microseconds; one that
+/// moves as much as a socket has takes a tenth of this.
 pub const SLOW_CALL_NS: u64 = 2_000_000;
-/// What calls that take long may take of the processor on one connection, ns, before it is cut.
+/// How much of the processor the slow calls on one connection may take before it is cut, ns.
 pub const CALLS_NS_MAX: u64 = 20_000_000;
-/// This part of the time that passes is forgotten of it: a call that takes long now and then cuts nobody.
-pub const CALLS_KEPT_PART: u64 = 1000;
-/// A user waits so many times as long as those calls took.
+/// Of that sum one ns is forgotten in so many ns: a slow call now and then cuts nobody.
+pub const CALLS_FORGOTTEN_IN: u64 = 1000;
+/// A user waits so many times as long as slow calls took.
 pub const CALLS_WAIT_TIMES: u64 = 8;
-/// It waits no longer than this, ns.
+/// A user waits no longer than this, ns.
 pub const CALLS_WAIT_NS_MAX: u64 = 10_000_000_000;
-/// For how long after such a call the loop reads the clock of its thread in each turn, ns.
+/// For how long after a slow call the loop reads the clock of its thread in each turn, ns.
 pub const CALLS_WATCHED_NS: u64 = 10_000_000_000;

@@ -206,8 +206,8 @@ pub const CODEC_BYTES_PER_USER_MAX: usize = 40 * 1024 * 1024;
 /// flush and one in the producer. So many come together if ten thousand producers of others answer none of a hundred
 /// flushes; further flushes are refused.
 pub const FLUSH_ANSWERS_PER_USER_MAX: usize = 1024 * 1024;
-/// What the trace buffers and clones of one user may have of the memory that the service may use. What else the service
-/// needs, with the index of each buffer, is to fit beside those of all users.
+/// What the trace buffers and clones of one user may have of the memory that the service may use, as a fraction. What
+/// else the service needs, with the index of each buffer, is to fit beside those of all users.
 pub const BUFFERS_OF_ONE: (u64, u64) = (1, 2);
 /// The same for all users but root and the user of the service.
 pub const BUFFERS_OF_USERS: (u64, u64) = (3, 4);
@@ -253,7 +253,7 @@ pub const LOG_LINES_PER_PEER_MAX: u32 = 16;
 /// Sequences numbered in one session. Beyond it the numbers of those producers are forgotten that have the most, and
 /// their sequences get new ones.
 pub const SEQUENCES_PER_SESSION_MAX: usize = 1 << 20;
-/// What one of them counts for in a clone, bytes: an entry of a map that is at least half full.
+/// What a sequence counts for in a clone, bytes: an entry of a map that is at least half full.
 pub const SEQUENCE_BYTES: usize = 24;
 /// Bytes of replies to one consumer that may wait in the transport before a stream pauses. The last packet is never
 /// cut, so it may be a packet more: at most what its buffer holds.
@@ -275,7 +275,7 @@ pub const SMB_MAPPED_BYTES: usize = 128 * 1024;
 pub const SMB_MAPPED_AGAIN_BYTES: usize = 256 * 1024;
 /// Distinct session names remembered for [`GUARDRAIL_SPACING_NS`]; more refuse the session.
 pub const GUARDRAIL_NAMES_MAX: usize = 4096;
-/// Those of one user, but for root and the user of the service, are this part of them at most.
+/// The names of one user are so many times fewer at most, but for root and the user of the service.
 pub const GUARDRAIL_NAMES_USER_PART: usize = 16;
 /// Compiled size of one regular expression of a config, bytes.
 pub const REGEX_BYTES_MAX: usize = 64 * 1024;

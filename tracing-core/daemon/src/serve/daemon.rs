@@ -157,7 +157,7 @@ impl Daemon {
             let signalled = signals.as_mut().is_some_and(|s| s.take() > 0);
             failed.is_none() && !signalled && deadline.left() != Some(Duration::ZERO)
         });
-        // The whole of it.
+        // As if no time had passed: all that is queued is sent.
         self.flush(u64::MAX);
         failed.map_or(Ok(()), Err)
     }

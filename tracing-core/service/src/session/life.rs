@@ -1,7 +1,7 @@
 //! Where a session is in its life.
 //!
 //! ```text
-//!   admitted ──> CONFIGURED ──> STARTED ──> STOPPING ──> DISABLED     its state, see the module of all this
+//!   admitted ──> CONFIGURED ──> STARTED ──> STOPPING ──> DISABLED     its state: see `session/mod.rs`
 //!    waits for a file, a priority,
 //!    its data sources
 //!

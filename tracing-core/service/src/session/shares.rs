@@ -5,7 +5,7 @@
 //!   one user                            5 (with its clones)    16
 //!   all but root and the service's
 //!   user                                9                      28
-//!   ... for the first of a user        12                      38
+//!   the same, for the first of a user  12                      38
 //!   all                                15                      48
 //! ```
 //!

@@ -25,7 +25,7 @@ use os::socket::Stream;
 
 use super::user::User;
 use crate::limits::{
-    CALLS_KEPT_PART, CALLS_NS_MAX, CALLS_WAIT_NS_MAX, CALLS_WAIT_TIMES, CALLS_WATCHED_NS,
+    CALLS_FORGOTTEN_IN, CALLS_NS_MAX, CALLS_WAIT_NS_MAX, CALLS_WAIT_TIMES, CALLS_WATCHED_NS,
     SLOW_CALL_NS,
 };
 use abi::ids::ClientId;
@@ -116,7 +116,7 @@ impl CallTime {
     pub(super) fn add(&mut self, cost_ns: u64, now_ns: u64) {
         self.has_slow = true;
         self.owed_ns = self.owed_ns.saturating_add(cost_ns);
-        let forgotten_ns = now_ns.saturating_sub(self.at_ns) / CALLS_KEPT_PART;
+        let forgotten_ns = now_ns.saturating_sub(self.at_ns) / CALLS_FORGOTTEN_IN;
         // One call alone is not too much, or a machine that stops for a moment would cut its peers.
         let cost_ns = cost_ns.min(CALLS_NS_MAX);
         self.sum_ns = self.sum_ns.saturating_sub(forgotten_ns).saturating_add(cost_ns);
