@@ -93,6 +93,12 @@ pub const CONNECTION_DESCRIPTORS_MAX: u64 = 32 * 1024;
 pub const DESCRIPTORS_KEPT_PART: u64 = 16;
 /// So many descriptors are for root and the user of the daemon, however few there are.
 pub const DESCRIPTORS_KEPT_MIN: u64 = 8;
+/// To map or unmap memory of a peer takes long if it takes longer than this, ns. The largest takes one or two ms.
+pub const SLOW_MEMORY_NS: u64 = 10_000_000;
+/// The memory of a user waits so many times as long as that took.
+pub const MEMORY_WAIT_TIMES: u64 = 8;
+/// It waits no longer than this, ns.
+pub const MEMORY_WAIT_NS_MAX: u64 = 10_000_000_000;
 /// How old the number of descriptors that can be opened may be, ns. Other threads open some, too.
 pub const DESCRIPTORS_ASKED_NS: u64 = 100_000_000;
 /// A call on the socket of a peer is slow if it takes longer than this, ns. Others take some microseconds; one that

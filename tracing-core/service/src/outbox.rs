@@ -148,6 +148,10 @@ impl Outbox {
         self.queue.push_back(Output::SetPriority { token, boost });
     }
 
+    pub(crate) fn release_memory(&mut self, client: ClientId, uid: u32, region: Region) {
+        self.queue.push_back(Output::ReleaseMemory { client, uid, region });
+    }
+
     /// Closes a file without writing to it.
     pub(crate) fn close_file(&mut self, file: FileId) {
         self.write_file(file, Bytes::new(), FileSync::No, true);

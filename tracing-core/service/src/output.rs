@@ -114,6 +114,16 @@ pub enum Output {
         /// None for the priority that the service was started with.
         boost: Option<Boost>,
     },
+    /// Drop shared memory of a producer that has left, or that was refused. To unmap it may take as long as the
+    /// producer likes, so it should be dropped where nobody waits for it.
+    ReleaseMemory {
+        /// The connection, which may be closed already.
+        client: ClientId,
+        /// The user of that producer.
+        uid: u32,
+        /// The memory. Nothing of the service refers to it any more.
+        region: Region,
+    },
     /// A line for the log.
     Log {
         /// Its weight.

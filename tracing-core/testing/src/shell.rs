@@ -70,6 +70,8 @@ pub struct Shell {
     pub log: Vec<(LogLevel, String)>,
     /// Clients whose connection the service closed.
     pub disconnected: Vec<ClientId>,
+    /// Memory that the service released: the connection of its producer, and its bytes.
+    pub released: Vec<(ClientId, usize)>,
     /// The priority of the service.
     pub boost: Option<Boost>,
     /// If set, the priority cannot be changed, for this reason.
@@ -159,6 +161,7 @@ impl Shell {
             files: BTreeMap::new(),
             log: Vec::new(),
             disconnected: Vec::new(),
+            released: Vec::new(),
             boost: None,
             priority_error: None,
             files_wait: false,
@@ -379,6 +382,9 @@ impl Shell {
                         }
                     };
                     self.service.handle(&self.now(), Input::PrioritySet { token, result });
+                }
+                Output::ReleaseMemory { client, region, .. } => {
+                    self.released.push((client, region.len()));
                 }
                 Output::Log { level, text } => self.log.push((level, text)),
             }

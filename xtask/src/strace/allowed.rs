@@ -16,11 +16,13 @@ enum Only {
     Untouched,
     /// It wakes others, or waits for a lock.
     Locks,
-    /// Memory of no file, or of shared memory.
-    Memory,
+    /// Memory of no file, or a file in memory that nobody else has yet.
+    OwnMemory,
+    /// A mapping that no peer has, too.
+    NotShared,
 }
 
-use Only::{Always, Locks, Memory, NonBlocking, On, Untouched, With};
+use Only::{Always, Locks, NonBlocking, NotShared, On, OwnMemory, Untouched, With};
 
 struct Allowed {
     calls: &'static [&'static str],
@@ -79,8 +81,13 @@ const ALLOWED: &[Allowed] = &[
         "wake-ups, the alarm and signals: fail if there is none",
     ),
     needed(&["timerfd_settime"], Always, "changes the state of the alarm"),
-    needed(&["mmap"], Memory, "makes a mapping, and reads no file"),
-    needed(&["munmap", "mprotect", "madvise"], Always, "changes mappings"),
+    needed(
+        &["mmap"],
+        OwnMemory,
+        "makes a mapping, and reads no file. That of memory that a peer has waits for what the peer does with it",
+    ),
+    needed(&["munmap"], NotShared, "ends a mapping; the same"),
+    needed(&["mprotect", "madvise"], Always, "change a mapping"),
     seldom(&["mremap", "brk"], Always, "changes mappings"),
     needed(&["memfd_create"], Always, "makes a file in memory"),
     needed(&["ftruncate", "fcntl", "close"], On(0, SHARED), "neither a disk nor a program answers"),
@@ -139,6 +146,10 @@ pub struct Descriptors {
     non_blocking: BTreeSet<String>,
     /// Connections with which nothing was done.
     untouched: BTreeSet<String>,
+    /// Files in memory that are not mapped yet. Only this thread has them.
+    fresh: BTreeSet<String>,
+    /// Where such files were mapped.
+    shared: BTreeSet<String>,
 }
 
 impl Descriptors {
@@ -152,6 +163,13 @@ impl Descriptors {
             for argument in &call.arguments {
                 self.untouched.remove(*argument);
             }
+        }
+        match call.name {
+            "memfd_create" => drop(self.fresh.insert(call.result.to_owned())),
+            "mmap" if self.fresh.remove(call.argument(4)) => {
+                self.shared.insert(call.result.to_owned());
+            }
+            _ => {}
         }
         let by_flag = |index| has_flag(call.argument(index), &["O_NONBLOCK"]);
         let is_changed = match call.name {
@@ -185,10 +203,10 @@ pub fn is_allowed(call: &Call<'_>, descriptors: &Descriptors) -> bool {
             // The value of a lock that is held and waited for, and no limit of time.
             is_wake || (call.argument(2) == "2" && call.argument(3) == "NULL")
         }
-        Memory => {
+        OwnMemory => {
             let descriptor = call.argument(4);
-            let is_shared = |f: &str| SHARED.iter().any(|kind| f.starts_with(kind));
-            descriptor == "-1" || file(descriptor).is_some_and(is_shared)
+            descriptor == "-1" || descriptors.fresh.contains(descriptor)
         }
+        NotShared => !descriptors.shared.contains(call.argument(0)),
     })
 }

@@ -66,6 +66,7 @@ pub fn check(log: &str) -> Result<Option<Report>, String> {
     let mut report = Report::default();
     let mut descriptors = Descriptors::default();
     for (at, (call, line)) in calls.iter().enumerate() {
+        let allowed = is_allowed(call, &descriptors);
         descriptors.note(call);
         if !(first..=last).contains(&at) {
             continue;
@@ -73,7 +74,7 @@ pub fn check(log: &str) -> Result<Option<Report>, String> {
         report.calls += 1;
         report.turns += usize::from(SLEEP.contains(&call.name));
         report.seen.insert(call.name.to_owned());
-        if !is_allowed(call, &descriptors) {
+        if !allowed {
             let kind = file(call.argument(0)).unwrap_or_default();
             let kind = kind.split('[').next().unwrap_or_default();
             let kind = format!("{} {kind}", call.name);

@@ -67,7 +67,9 @@ fn calls_that_return_at_once() {
         "recvmsg(9<socket:[8]>, {msg_name=NULL}, MSG_DONTWAIT|MSG_CMSG_CLOEXEC)",
         "sendmsg(9<socket:[8]>, {msg_name=NULL}, MSG_DONTWAIT|MSG_NOSIGNAL)",
         "mmap(NULL, 8192, PROT_NONE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0)",
-        "mmap(NULL, 8192, PROT_READ, MAP_SHARED, 9</memfd:a>(deleted), 0)",
+        "memfd_create(\"a\", MFD_CLOEXEC) = 9</memfd:a>(deleted)\n\
+         mmap(NULL, 8192, PROT_READ, MAP_SHARED, 9</memfd:a>(deleted), 0)",
+        "munmap(0x7f00, 8192)",
         "futex(0x5, FUTEX_WAKE_PRIVATE, 1)",
         "accept4(3<socket:[7]>, NULL, NULL, SOCK_CLOEXEC) = 9<socket:[8]>\nclose(9<socket:[8]>)",
         "accept4(3<socket:[7]>, NULL, NULL, SOCK_CLOEXEC) = 9<socket:[8]>\n\
@@ -95,6 +97,10 @@ fn calls_that_may_wait() {
         "recvmsg(9<socket:[8]>, {msg_name=\"MSG_DONTWAIT\"}, 0)",
         "sendmsg(9<socket:[8]>, {msg_name=NULL}, MSG_NOSIGNAL)",
         "mmap(NULL, 8192, PROT_READ, MAP_SHARED, 9</tmp/x>, 0)",
+        "mmap(NULL, 8192, PROT_READ, MAP_SHARED, 9</memfd:a>(deleted), 0)",
+        "memfd_create(\"a\", MFD_CLOEXEC) = 9</memfd:a>(deleted)\n\
+         mmap(NULL, 8192, PROT_READ, MAP_SHARED, 9</memfd:a>(deleted), 0) = 0x7f00\n\
+         munmap(0x7f00, 8192)",
         "statx(9</tmp/x>, \"\", AT_EMPTY_PATH, STATX_ALL, {})",
         "futex(0x5, FUTEX_WAIT_BITSET_PRIVATE, 0, NULL, FUTEX_BITSET_MATCH_ANY)",
         "futex(0x5, FUTEX_WAIT_BITSET_PRIVATE, 2, {tv_sec=1}, FUTEX_BITSET_MATCH_ANY)",

@@ -202,7 +202,7 @@ impl Region {
     }
 
     /// Whether this is the only handle of the memory in this process: then no thread of it writes there any more.
-    pub(super) fn is_alone(&mut self) -> bool {
+    pub fn is_alone(&mut self) -> bool {
         Arc::get_mut(&mut self.0).is_some()
     }
 

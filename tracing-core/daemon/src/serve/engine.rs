@@ -6,6 +6,8 @@ use std::collections::VecDeque;
 #[cfg(feature = "host")]
 use super::accounts::{self, Counted};
 #[cfg(feature = "host")]
+use super::adopting::Adopting;
+#[cfg(feature = "host")]
 use super::calls::Waits;
 use super::files::{Files, NewFile, Rights};
 use super::log::{Log, Logger};
@@ -55,6 +57,9 @@ pub(crate) struct Engine {
     /// Users whose connections are not served for a while.
     #[cfg(feature = "host")]
     pub(super) waits: Waits,
+    /// Memory of producers that is being mapped.
+    #[cfg(feature = "host")]
+    pub(super) adopting: Adopting,
     /// Connections of custom transports that the engine has closed.
     #[cfg(feature = "host")]
     pub(crate) closed: VecDeque<ClientId>,
@@ -102,6 +107,8 @@ impl Engine {
             #[cfg(feature = "host")]
             waits: Waits::default(),
             #[cfg(feature = "host")]
+            adopting: Adopting::new(wake.clone()),
+            #[cfg(feature = "host")]
             closed: VecDeque::new(),
             follow_ups: VecDeque::new(),
             answers: VecDeque::new(),
@@ -130,6 +137,8 @@ impl Engine {
 
     /// Handles everything but sockets: clients of this process, answers of files, timers.
     pub(crate) fn turn(&mut self) {
+        #[cfg(feature = "host")]
+        self.take_adopted();
         #[cfg(feature = "host")]
         self.process_backlog();
         self.take_local();
@@ -430,6 +439,13 @@ impl Engine {
                 let result = thread::schedule(thread::id(), how).map_err(|error| error.to_string());
                 self.follow_ups.push_back(Input::PrioritySet { token, result });
             }
+            #[cfg(feature = "host")]
+            Output::ReleaseMemory { client, uid, region } => {
+                self.release_memory(client, uid, region);
+            }
+            // There are no peers.
+            #[cfg(not(feature = "host"))]
+            Output::ReleaseMemory { region, .. } => drop(region),
             Output::Log { level, text } => self.log(self.about, level, &text),
         }
     }

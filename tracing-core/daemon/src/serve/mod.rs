@@ -15,6 +15,8 @@
 mod accepting;
 #[cfg(feature = "host")]
 mod accounts;
+#[cfg(feature = "host")]
+mod adopting;
 mod alone;
 #[cfg(feature = "host")]
 mod calls;

@@ -65,6 +65,9 @@ pub(crate) struct Peer {
     pub(super) user: User,
     /// The service knows the connection. One whose transport tells no identity waits for it.
     pub(super) announced: bool,
+    /// It has sent the request that may bring memory.
+    #[cfg(feature = "host")]
+    pub(super) initialized: bool,
     /// When it was served last.
     #[cfg(feature = "host")]
     pub(super) served: Served,
@@ -83,6 +86,8 @@ impl Peer {
             link,
             user,
             announced,
+            #[cfg(feature = "host")]
+            initialized: false,
             #[cfg(feature = "host")]
             served: Served::default(),
             #[cfg(feature = "host")]

@@ -1,5 +1,7 @@
 //! What the engine does for connections that carry bytes.
 
+use super::accounts::Counted;
+use super::adopting::{Adopted, Refused};
 use super::engine::Engine;
 use super::files::Rights;
 use super::order;
@@ -8,13 +10,13 @@ use super::remote::{Event, HostLink};
 use super::side::{Disconnect, Side};
 use super::user::User;
 use crate::limits::{CONNECTIONS_PER_TURN, DECODED_BYTES_AT_ONCE, REQUESTS_PER_TURN, SERVE_NS};
-use crate::system::closer::PeerFd;
-use abi::ids::{ClientId, FileId};
+use crate::system::closer::{Origin, PeerFd};
+use abi::ids::{CallId, ClientId, FileId};
 use abi::ipc::PeerIdentity;
 use abi::shm::Region;
 use os::poll::Ready;
+use os::clock;
 use os::process::effective_uid;
-use os::{clock, shm};
 use service::{Input, ProducerRequest};
 
 impl Engine {
@@ -32,10 +34,13 @@ impl Engine {
     /// Handles requests that had to wait, of so many connections. The others have their turn later.
     pub(super) fn process_backlog(&mut self) {
         let began_ns = clock::mono_ns();
-        let Self { service, backlog, order, peers, waits, .. } = self;
+        let Self { service, backlog, order, peers, waits, adopting, .. } = self;
         let mut waiting = Vec::new();
         for client in std::mem::take(backlog) {
-            if peers.get(&client).is_some_and(|peer| waits.hold(peer.user, client)) {
+            // Those whose memory is being mapped come back when it is.
+            if adopting.has(client)
+                || peers.get(&client).is_some_and(|peer| waits.hold(peer.user, client))
+            {
                 continue;
             }
             // Its earlier requests come first, and the service takes turns between those; or those of its user.
@@ -128,6 +133,7 @@ impl Engine {
     pub(crate) fn process_events(&mut self, client: ClientId) {
         let mut left = REQUESTS_PER_TURN.max(1);
         while left > 0
+            && !self.adopting.has(client)
             && !self.service.is_busy(client)
             && self.service.may_decode(client)
             && let Some(host) = self.peers.get_mut(&client).and_then(|peer| peer.link.host())
@@ -149,6 +155,9 @@ impl Engine {
             left = left.saturating_sub(1).saturating_sub(cost);
         }
         self.dirty.insert(client);
+        if self.adopting.has(client) {
+            return;
+        }
         let Some(peer) = self.peers.get_mut(&client) else { return };
         let waits =
             |host: &mut HostLink| host.has_events() && (host.write_closed || !host.is_paused());
@@ -179,14 +188,14 @@ impl Engine {
             Event::Identity(identity) => self.announce_late(client, Some(&identity)),
             Event::Producer { call, request, fd } => {
                 self.announce_late(client, None);
-                let region = fd.and_then(|fd| self.adopt_memory(client, fd));
-                if matches!(request, ProducerRequest::InitializeConnection(_))
-                    && let Some(Peer { link: Link::Socket(link), .. }) = self.peers.get(&client)
-                {
-                    // No later request takes a descriptor.
-                    link.take_descriptors(false);
+                let is_first = self.takes_memory(client, &request);
+                match fd.filter(|_| is_first) {
+                    Some(fd) => self.adopt_memory(client, call, request, fd),
+                    None => {
+                        let region = None;
+                        self.handle_input(Input::ProducerRequest { client, call, request, region });
+                    }
                 }
-                self.handle_input(Input::ProducerRequest { client, call, request, region });
             }
             Event::Consumer { call, request, fd } => {
                 self.announce_late(client, None);
@@ -196,16 +205,64 @@ impl Engine {
         }
     }
 
-    /// Maps the memory of a producer. A descriptor that is no memory is not closed here.
-    fn adopt_memory(&mut self, client: ClientId, fd: PeerFd) -> Option<Region> {
-        let checked = fd.as_fd().map(shm::check)?;
-        match checked.and_then(|_| fd.into_fd().map(shm::adopt).transpose()) {
-            Ok(region) => region,
-            Err(error) => {
-                let text = format!("producer's own memory refused: {error}");
-                self.fault(self.who(client), &text);
-                None
+    /// Whether this is the request that may bring memory: the first of its kind. No later one takes a descriptor.
+    fn takes_memory(&mut self, client: ClientId, request: &ProducerRequest) -> bool {
+        if !matches!(request, ProducerRequest::InitializeConnection(_)) {
+            return false;
+        }
+        let Some(peer) = self.peers.get_mut(&client) else { return false };
+        if let Link::Socket(link) = &peer.link {
+            link.take_descriptors(false);
+        }
+        !std::mem::replace(&mut peer.initialized, true)
+    }
+
+    /// Maps the memory that came with a request, which is handled then.
+    fn adopt_memory(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        request: ProducerRequest,
+        fd: PeerFd,
+    ) {
+        match self.adopting.begin(client, call, request, fd) {
+            // That of a program's own transport is mapped already.
+            Ok(()) => self.take_adopted(),
+            Err((request, why)) => self.handle_adopted(client, call, request, Err(why)),
+        }
+    }
+
+    /// Handles requests whose memory is mapped. Later ones of their peers come after them.
+    pub(super) fn take_adopted(&mut self) {
+        for Adopted { client, waiting, region } in self.adopting.take() {
+            if self.peers.contains_key(&client) {
+                self.handle_adopted(client, waiting.call, waiting.request, region);
+                self.backlog.insert(client);
+            } else if let (Ok(region), Some(uid)) = (region, waiting.uid) {
+                self.release_memory(client, uid, region);
             }
+        }
+    }
+
+    fn handle_adopted(
+        &mut self,
+        client: ClientId,
+        call: Option<CallId>,
+        request: ProducerRequest,
+        region: Result<Region, Refused>,
+    ) {
+        if let Err(why) = &region {
+            self.fault(self.who(client), &why.to_string());
+        }
+        let region = region.ok();
+        self.handle_input(Input::ProducerRequest { client, call, request, region });
+    }
+
+    /// Unmaps memory of a producer on a thread. It counts as one of its user's connections meanwhile.
+    pub(super) fn release_memory(&self, client: ClientId, uid: u32, region: Region) {
+        if let Some(Counted { connections, closer }) = &self.counted {
+            let place = connections.hold_memory(User::Local(uid));
+            closer.take_memory(Origin { client, uid }, (region, place));
         }
     }
 

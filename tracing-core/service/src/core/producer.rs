@@ -25,10 +25,18 @@ impl Service {
     ) {
         let turn = &mut self.turn;
         if let Request::InitializeConnection(request) = request {
+            let brought = region.clone();
             let refused = self.producers.initialize(turn, client, call, &request, region);
             if let Some((who, reason)) = refused {
                 let loss = Loss::new(who, reason);
                 self.sessions.note_loss(None, &loss, turn);
+            }
+            if let Some(mut region) = brought
+                && region.is_alone()
+                && let Some(uid) = self.producers.uid_of(client)
+            {
+                // It was refused.
+                turn.out.release_memory(client, uid, region);
             }
             if let Some(id) = self.producers.id_of(client) {
                 self.turn.spend(limits::WORK_PER_REQUEST);

@@ -378,7 +378,7 @@ impl Service {
             return producer.work.todo.push_front(Todo::Leave(None));
         }
         if let Some(producer) = self.producers.get_mut(id) {
-            producer.release_memory(&mut self.turn.accounts);
+            producer.release_memory(&mut self.turn);
         }
         self.turn.then(Step::ForgetProducer(id));
     }

@@ -235,9 +235,14 @@ impl Producer {
     }
 
     /// Its memory goes.
-    pub(crate) fn release_memory(&mut self, accounts: &mut Accounts) {
+    pub(crate) fn release_memory(&mut self, turn: &mut Turn) {
         let bytes = std::mem::take(&mut self.smb_charged);
-        accounts.release(User::of(&self.peer), Resource::Memory, bytes);
+        turn.accounts.release(User::of(&self.peer), Resource::Memory, bytes);
+        if let Some(reader) = self.smb.take() {
+            let region = reader.smb().region().clone();
+            drop(reader);
+            turn.out.release_memory(self.client, self.peer.uid, region);
+        }
     }
 
     /// Logs an error of this producer, a bounded number of times.
@@ -361,6 +366,11 @@ impl Producers {
     /// The producer of a connection, if it is accepted.
     pub(crate) fn id_of(&self, client: ClientId) -> Option<ProducerId> {
         self.connections.get(&client)?.id
+    }
+
+    /// The user of a connection.
+    pub(crate) fn uid_of(&self, client: ClientId) -> Option<u32> {
+        self.connections.get(&client).map(|connection| connection.peer.uid)
     }
 
     pub(crate) fn get(&self, id: ProducerId) -> Option<&Producer> {

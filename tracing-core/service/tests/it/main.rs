@@ -35,6 +35,7 @@ mod registry;
 mod reused_ids;
 mod rings;
 mod scrape_order;
+mod shared_memory;
 mod triggers;
 mod turns;
 mod work;

@@ -44,7 +44,7 @@ impl World {
                     self.answer(client, reply)?;
                 }
                 Output::Disconnect { client } => self.cut_off(client),
-                Output::Log { .. } => {}
+                Output::Log { .. } | Output::ReleaseMemory { .. } => {}
                 Output::CreateFile { token, .. } => {
                     let result = if self.effect_fails(30) {
                         Err(FileError { text: "Permission denied".into() })

@@ -13,7 +13,7 @@
 //! parts in parentheses are for users without a connection of that kind: a few users cannot keep all others out.
 //!
 //! A connection counts until its socket is closed, which may take as long as its peer likes
-//! ([`closer`](crate::system::closer)).
+//! ([`closer`](crate::system::closer)). So does memory of a producer until it is unmapped.
 //!
 //! What connections keep in memory is counted by user, too: each may keep little, and a user may have thousands. So are
 //! sockets that keep much in the kernel.
@@ -66,6 +66,15 @@ impl Held {
             },
             Side::Consumer => Self { all: self.all.saturating_sub(1), ..self },
         }
+    }
+
+    fn with_memory(self) -> Self {
+        Self { all: self.all + 1, producers: self.producers + 1, ..self }
+    }
+
+    fn without_memory(self) -> Self {
+        let (all, producers) = (self.all.saturating_sub(1), self.producers.saturating_sub(1));
+        Self { all, producers, ..self }
     }
 
     fn with_large(self) -> Self {
@@ -286,6 +295,12 @@ impl Connections {
         Ok(Slot { connections: self.clone(), user, side, kept: 0, is_large: false })
     }
 
+    /// Takes place for the memory of a producer that has left, until it is unmapped; however many places there are.
+    pub(super) fn hold_memory(&self, user: User) -> MemoryPlace {
+        lock(&self.0).change(user, Held::with_memory);
+        MemoryPlace { connections: self.clone(), user }
+    }
+
     /// Refuses a connection for which too few descriptors are left.
     pub(super) fn refuse(&self, user: User, side: Side) -> Refused {
         lock(&self.0).refused.note(user);
@@ -368,6 +383,19 @@ impl Drop for Slot {
             state.change(self.user, Held::without_large);
         }
         state.change(self.user, |held| held.without(self.side));
+    }
+}
+
+/// The place of memory that is not unmapped yet. Dropping it gives it back.
+#[derive(Debug)]
+pub(super) struct MemoryPlace {
+    connections: Connections,
+    user: User,
+}
+
+impl Drop for MemoryPlace {
+    fn drop(&mut self) {
+        lock(&self.connections.0).change(self.user, Held::without_memory);
     }
 }
 

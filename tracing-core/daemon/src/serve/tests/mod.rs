@@ -1,6 +1,7 @@
 //! The daemon's loop against clients of every kind, good and bad, over sockets and without.
 
 mod accept;
+mod memory;
 mod peers;
 mod sessions;
 mod turns;

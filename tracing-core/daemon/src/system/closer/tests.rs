@@ -1,6 +1,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::*;
+use crate::limits::SLOW_MEMORY_NS;
 
 /// A value whose drop waits until its sender is gone, and which tells that it begins.
 struct Slow(Sender<u32>, Receiver<()>, u32);
@@ -236,5 +237,72 @@ fn what_waits_in_connections_takes_room() {
     drop(held);
     world.wait_until_done();
     assert_eq!(world.closer.capacity(7), 3);
+    drop(EndCloser(world.closer.clone()));
+}
+
+/// To map memory of one user takes one thread, and what comes after it waits.
+#[test]
+fn one_thread_is_busy_with_the_memory_of_a_user() {
+    let world = World::new();
+    let slow_memory = |uid| {
+        let (end, ends) = channel();
+        world.closer.take_memory(from(uid), Slow(world.begun.0.clone(), ends, uid));
+        end
+    };
+    let first = slow_memory(7);
+    assert_eq!(world.begins(), 7);
+    let second = slow_memory(7);
+    let running = |uid| lock(&world.closer.0.state).running_of(|of| of == uid);
+    assert_eq!(lock(&world.closer.0.state).next_uid(OWN_UID), None);
+    let other = slow_memory(8);
+    assert_eq!((world.begins(), running(7)), (8, 1));
+    drop((first, other));
+    assert_eq!((world.begins(), running(7)), (7, 1));
+    drop(second);
+    world.wait_until_done();
+    drop(EndCloser(world.closer.clone()));
+}
+
+/// It waits eight times as long as the last one took, and no longer than a while.
+#[test]
+fn memory_that_takes_long_waits() {
+    let world = World::new();
+    let slow_until = |uid| {
+        let mut state = lock(&world.closer.0.state);
+        state.slow_memory.note(uid, SLOW_MEMORY_NS, 1000);
+        assert!(!state.slow_memory.has(uid), "as long as it may take");
+        state.slow_memory.note(uid, SLOW_MEMORY_NS + 1, 1000);
+        state.slow_memory.note(uid + 1, u64::MAX / 2, 1000);
+        let first = state.slow_memory.due_ns();
+        state.slow_memory.forget(first.unwrap());
+        let second = state.slow_memory.due_ns();
+        assert!(!state.slow_memory.has(uid) && state.slow_memory.has(uid + 1));
+        (first, second)
+    };
+    let (first, second) = (1000 + (SLOW_MEMORY_NS + 1) * 8, 1000 + 10_000_000_000);
+    assert_eq!(slow_until(7), (Some(first), Some(second)));
+}
+
+/// Memory that its user made is not mapped meanwhile, and what is to be unmapped waits. Descriptors do not.
+#[test]
+fn a_user_with_slow_memory_gets_none_of_its_own() {
+    let world = World::new();
+    let file = || std::fs::File::open("/dev/null").unwrap().into();
+    let map = |uid| PeerFd::received(file(), &world.closer, from(uid)).map(drop).is_ok();
+    let now_ns = clock::boot_ns();
+    lock(&world.closer.0.state).slow_memory.note(7, 1_000_000_000_000, now_ns);
+    assert!(!map(7) && map(8));
+    world.closer.take(from(7), ());
+    while world.closer.pending() > 0 {
+        std::thread::yield_now();
+    }
+    world.closer.take_memory(from(7), ());
+    assert_eq!(lock(&world.closer.0.state).next_uid(OWN_UID), None);
+    assert_eq!(world.closer.waiting(7).0, 0, "it has a place elsewhere");
+    // Time passes.
+    world.closer.poll(now_ns + 20_000_000_000);
+    world.wait_until_done();
+    assert!(map(7));
+    world.wait_until_done();
     drop(EndCloser(world.closer.clone()));
 }
