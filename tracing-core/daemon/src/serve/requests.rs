@@ -14,8 +14,8 @@ use crate::system::closer::{Origin, PeerFd};
 use abi::ids::{CallId, ClientId, FileId};
 use abi::ipc::PeerIdentity;
 use abi::shm::Region;
-use os::poll::Ready;
 use os::clock;
+use os::poll::Ready;
 use os::process::effective_uid;
 use service::{Input, ProducerRequest};
 

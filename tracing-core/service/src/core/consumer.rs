@@ -274,7 +274,9 @@ impl Service {
             Ok(session) => {
                 let asked = request.trace_config.unwrap_or_default();
                 let work = &mut self.turn.work;
+                let before = *work;
                 let job = Changing::new(session.id, &session.config, &asked, work);
+                let left = left.saturating_sub(work.saturating_sub(before));
                 self.go_on_changing(client, call, Box::new(job), left);
             }
             Err(error) => self.reply_result(client, call, CHANGE, Err(error)),

@@ -6,7 +6,8 @@
 //!   ChangeTraceConfig ─> filters are copied ─> expressions, one at a time ─> the session has them ─> data sources
 //! ```
 //!
-//! The consumer pays for the expressions, and others go on between them. Nothing but the two configs is looked at.
+//! The consumer pays for the expressions, and others go on between them. It pays for the bytes of both configs, too:
+//! nothing else is looked at.
 
 use protos::TraceConfig;
 use protozero::Message as _;
@@ -57,10 +58,10 @@ impl Changing {
             }
         }
         // Their bytes, not their fields: that needs no code of its own.
-        let asked = asked.encode_to_vec();
-        let cost = (asked.len() as u64).saturating_mul(limits::WORK_PER_ENCODED_BYTE);
-        *work = work.saturating_add(cost);
-        if config.encode_to_vec() != asked {
+        let (asked, changed) = (asked.encode_to_vec(), config.encode_to_vec());
+        let bytes = asked.len().saturating_add(changed.len()) as u64;
+        *work = work.saturating_add(bytes.saturating_mul(limits::WORK_PER_ENCODED_BYTE));
+        if changed != asked {
             problems.push(SessionError::OnlyFiltersChange);
         }
         let (filters, next, regexes) = (Vec::new(), 0, Regexes::default());

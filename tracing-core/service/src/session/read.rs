@@ -47,7 +47,7 @@ pub(crate) struct PassContext<'a> {
     pub(crate) producers: &'a Producers,
     pub(crate) buffers: &'a mut Buffers,
     pub(crate) totals: ServiceTotals,
-    /// Bytes that passes read so far, or what their filters cost instead.
+    /// Bytes that passes read so far, or what their filters and statistics cost instead.
     pub(crate) bytes_read: usize,
     pub(crate) accounts: &'a Accounts,
 }
@@ -213,12 +213,18 @@ fn note_invalid(session: &mut Session, invalid: &InvalidPackets, context: &PassC
     }
 }
 
+/// The statistics of a writer cost what reading so many bytes does.
+const STATS_BYTES_PER_WRITER: usize =
+    (limits::WORK_PER_WRITER_STATS / limits::WORK_PER_READ_BYTE) as usize;
+
 /// The statistics as a packet, if it is time for one.
-fn stats_if_due(session: &mut Session, context: &PassContext<'_>) -> Option<Vec<u8>> {
+fn stats_if_due(session: &mut Session, context: &mut PassContext<'_>) -> Option<Vec<u8>> {
     if !std::mem::take(&mut session.pending.stats) {
         return None;
     }
     let stats = stats::of(session, context.buffers, &context.totals);
+    let cost = STATS_BYTES_PER_WRITER.saturating_mul(stats.writer_stats.len());
+    context.bytes_read = context.bytes_read.saturating_add(cost);
     Some(packet(context.config, context.machine_id, None, |p| {
         p.trace_stats_raw(&stats.encode_to_vec());
     }))

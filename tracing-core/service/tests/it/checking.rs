@@ -93,6 +93,21 @@ fn expressions_of_a_change_are_compiled_in_pieces() {
     assert!(shell.service.work() - begun > 200 * 1024 * limits::WORK_PER_COMPILED_BYTE);
 }
 
+/// The config of the session is copied and encoded, however little is asked for.
+#[test]
+fn a_change_costs_what_the_config_of_the_session_has() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let mut large = config(&["ds"]);
+    let source = large.data_sources[0].config.get_or_insert_default();
+    source.legacy_config = Some("x".repeat(100_000));
+    consumer.enable(&mut shell, large, None);
+    let begun = shell.service.work();
+    consumer.call(&mut shell, Ask::ChangeTraceConfig(Default::default()));
+    let cost = shell.service.work() - begun;
+    assert!(cost > 100_000 * limits::WORK_PER_ENCODED_BYTE, "{cost}");
+}
+
 /// A session that ends while its filters are compiled does not get them.
 #[test]
 fn a_session_may_end_while_its_filters_change() {

@@ -325,6 +325,13 @@ fn what_takes_time_counts() {
     assert_eq!(crate::payloads(&packets).len() as u64, WRITERS);
     is_about("a read", read, limits::WORK_PER_READ_BYTE * WRITERS * 2000);
 
+    shell.advance_ms(limits::SNAPSHOT_PERIOD_MS);
+    let (read, packets) = cost(&mut shell, |shell| consumer.read(shell));
+    let has_stats =
+        |p: &protos::TracePacket| matches!(p.data, Some(protos::TracePacketData::TraceStats(_)));
+    assert!(packets.iter().any(has_stats));
+    is_about("statistics in a trace", read, limits::WORK_PER_WRITER_STATS * WRITERS);
+
     use protos::consumer_port::Request as Ask;
     for ask in [Ask::GetTraceStats(Default::default()), Ask::QueryServiceState(Default::default())]
     {

@@ -6,7 +6,7 @@ mod scrapes;
 use protos::consumer_port::Request as Ask;
 use protos::producer_port::Request;
 
-use crate::{MockConsumer, MockProducer, Shell, config, named, peer, producer};
+use crate::{MockConsumer, MockProducer, Shell, config, peer, producer};
 use abi::ids::WriterId;
 use service::limits;
 
@@ -222,15 +222,16 @@ fn filters_are_changed_in_pieces() {
     }
     assert_eq!(shell.service.footprint().instances, 0);
     shell.work_waits = true;
-    let request = protos::ChangeTraceConfigRequest {
-        trace_config: Some(
-            protos::TraceConfig { data_sources: named(&names), ..config(&names) }.into(),
-        ),
-        ..Default::default()
-    };
-    bounded(&mut shell, |shell| {
-        shell.call_consumer(consumer.client, Ask::ChangeTraceConfig(request), None)
-    });
+    let changed = config(&names);
+    // Two configs of this size are compared at once: what one message can have.
+    let compared =
+        2 * protozero::Message::encoded_len(&changed) as u64 * limits::WORK_PER_ENCODED_BYTE;
+    let trace_config = Some(changed.into());
+    let request = protos::ChangeTraceConfigRequest { trace_config, ..Default::default() };
+    let begun = shell.service.work();
+    shell.call_consumer(consumer.client, Ask::ChangeTraceConfig(request), None);
+    let cost = shell.service.work() - begun;
+    assert!((compared..compared + limits::WORK_PER_PEER).contains(&cost), "{cost} at once");
     assert!(shell.service.is_busy(consumer.client));
     assert!(turns(&mut shell) > 1);
     assert_eq!(shell.service.footprint().instances, ASKED);
