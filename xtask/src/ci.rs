@@ -5,7 +5,8 @@
 //! same time, as one build alone seldom keeps all processors busy.
 //!
 //! Nothing is skipped because something is missing, with one exception: a step whose compiler, database of advisories
-//! or last release is not there and cannot be fetched is reported as not run, at its place and in the summary.
+//! or last release is not there and cannot be fetched is reported as not run, at its place and in the summary. So are
+//! the steps that only `--all` runs ([`LONG`]).
 
 use crate::ctx::{Ctx, FEATURES, read};
 use crate::{
@@ -38,7 +39,7 @@ const STEPS: &[Step] = &[
     ("man", "debug", |ctx| manual::man(ctx, &[]).and_then(|()| manual::completions(ctx, &[]))),
     ("units", "debug", |ctx| units::run(ctx, &[])),
     ("sim", "debug", |ctx| {
-        let arguments = ["--seeds", "200", "--fresh", "20", "--fail-each", "3"];
+        let arguments = ["--seeds", "100", "--fresh", "20", "--fail-each", "3"];
         sim::run(ctx, &arguments.map(str::to_owned))
     }),
     ("load", "debug", |ctx| load::run(ctx, &["--short", "--seconds", "2"].map(str::to_owned))),
@@ -72,8 +73,11 @@ const STEPS: &[Step] = &[
     ("semver", "package", |ctx| semver::run(ctx, &[])),
     ("deny", "deny", deny::known),
     ("advisories", "deny", deny::advisories),
-    ("fuzz", "fuzz", |ctx| fuzz::run(ctx, &["--seconds", "5"].map(str::to_owned))),
+    ("fuzz", "fuzz", |ctx| fuzz::run(ctx, &["--seconds", "3"].map(str::to_owned))),
 ];
+
+/// Steps that take long and look at what changes seldom: for `--all`, before a release and when their subject changes.
+const LONG: &[&str] = &["kernels", "corpus", "differential", "package", "semver"];
 
 /// How much of a failed step's output is repeated on the terminal.
 const TAIL_BYTES: u64 = 24 * 1024;
@@ -85,26 +89,36 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     };
     // For a contributor who wants to see all failures at once.
     let keep_going = arguments.iter().any(|a| a == "--keep-going");
+    let with_long = arguments.iter().any(|a| a == "--all");
+    let how = ["--all", "--keep-going"];
     let steps = match arguments {
-        [] => STEPS,
-        [flag] if flag == "--keep-going" => STEPS,
+        flags if flags.iter().all(|flag| how.contains(&flag.as_str())) => STEPS,
         [flag] if flag == "--list" => {
             STEPS.iter().for_each(|step| println!("{}", step.0));
             return Ok(());
         }
         [flag, name] if flag == "--from" => &STEPS[known(name)?..],
         [flag, name] if flag == "--only" => &STEPS[known(name)?..=known(name)?],
-        _ => return Err("usage: ci [--keep-going | --from STEP | --only STEP | --list]".to_owned()),
+        _ => {
+            let usage =
+                "usage: ci [--all] [--keep-going], or ci --from STEP | --only STEP | --list";
+            return Err(usage.to_owned());
+        }
     };
+    let is_left_out =
+        |step: &&Step| steps.len() == STEPS.len() && !with_long && LONG.contains(&step.0);
     let started = Instant::now();
     let summary = Summary::default();
+    let (left_out, chosen): (Vec<&Step>, Vec<&Step>) = steps.iter().partition(is_left_out);
     let (alone, parallel): (Vec<&Step>, Vec<&Step>) =
-        steps.iter().partition(|step| step.1.is_empty());
+        chosen.iter().partition(|step| step.1.is_empty());
     let run = |step: &Step| run_step(ctx, *step, &summary).is_ok() || keep_going;
     if alone.into_iter().all(&run) {
         pool::by_key(&parallel, |step| step.1, |step| run(step));
     }
-    let summary = summary.0.into_inner().map_err(|_| "a step panicked")?;
+    let mut summary = summary.0.into_inner().map_err(|_| "a step panicked")?;
+    let for_all = |step: &&Step| format!("{}: it takes long; `--all` runs it, too", step.0);
+    summary.not_run.extend(left_out.iter().map(for_all));
     for step in &summary.not_run {
         println!("NOT RUN: {step}");
     }

@@ -86,12 +86,12 @@ const BIG_ENDIAN: &str = "s390x-unknown-linux-gnu";
 /// first [`SHORT`]: every suite but that of the SDK, and the writer on both orders of bytes.
 const RUNS: [(&Suite, &str, &str, &str); 12] = [
     (&IN_PROCESS, TARGET, "", TREE_BORROWS),
-    (&IN_PROCESS, TARGET, "", ""),
     // The stricter rules only, as the same code runs in one process above. Some of these tests forget values.
     (&PRODUCER, TARGET, "", "-Zmiri-ignore-leaks"),
     (&PAGES, TARGET, "", ""),
     (&WRITER, TARGET, "bytes", ""),
     (&WRITER, BIG_ENDIAN, "bytes", ""),
+    (&IN_PROCESS, TARGET, "", ""),
     (&SDK, TARGET, "in-process", TREE_BORROWS),
     (&SDK, TARGET, "in-process", ""),
     (&PAGES, TARGET, "", TREE_BORROWS),
@@ -99,7 +99,7 @@ const RUNS: [(&Suite, &str, &str, &str); 12] = [
     (&WRITER, TARGET, "bytes,small", ""),
     (&WRITER, SMALL, "bytes", ""),
 ];
-const SHORT: usize = 6;
+const SHORT: usize = 5;
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     toolchain::nightly(ctx)?;

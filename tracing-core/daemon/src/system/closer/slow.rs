@@ -6,8 +6,8 @@
 //! meanwhile: the loop goes on, but would have to wait where it needs new addresses itself.
 //!
 //! Therefore only one thread at a time is busy with the memory of a user. After a job that took long the next one
-//! waits eight times as long, and no memory that this user made is mapped: the service makes it. Root and the user of the
-//! daemon are trusted.
+//! waits eight times as long, and no memory that this user made is mapped: the service makes it. Root and the user of
+//! the daemon are trusted.
 
 use crate::limits::{MEMORY_WAIT_NS_MAX, MEMORY_WAIT_TIMES, SLOW_MEMORY_NS};
 use abi::map::SortedMap;
