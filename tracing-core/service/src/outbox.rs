@@ -44,6 +44,8 @@ impl LogLimiter {
 pub(crate) struct Outbox {
     queue: VecDeque<Output>,
     to_disconnect: Vec<ClientId>,
+    /// The user that causes what is logged, unless that is the peer of the input.
+    pub(crate) about: Option<u32>,
     pub(crate) pool: BufferPool,
 }
 
@@ -172,6 +174,6 @@ impl Outbox {
         } else {
             text
         };
-        self.queue.push_back(Output::Log { level, text });
+        self.queue.push_back(Output::Log { level, text, uid: self.about });
     }
 }

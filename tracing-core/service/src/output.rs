@@ -130,5 +130,8 @@ pub enum Output {
         level: LogLevel,
         /// One line, without a line end.
         text: String,
+        /// The user that caused it by its session, or by what it asked for earlier. None: the peer of the input that is
+        /// being handled, or nobody.
+        uid: Option<u32>,
     },
 }

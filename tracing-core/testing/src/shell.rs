@@ -68,6 +68,8 @@ pub struct Shell {
     pub files: BTreeMap<FileId, MemoryFile>,
     /// The lines of the log.
     pub log: Vec<(LogLevel, String)>,
+    /// The user that caused each of them, where that is not the peer of an input.
+    pub log_uids: Vec<Option<u32>>,
     /// Clients whose connection the service closed.
     pub disconnected: Vec<ClientId>,
     /// Memory that the service released: the connection of its producer, and its bytes.
@@ -160,6 +162,7 @@ impl Shell {
             now_ns: START_NS,
             files: BTreeMap::new(),
             log: Vec::new(),
+            log_uids: Vec::new(),
             disconnected: Vec::new(),
             released: Vec::new(),
             boost: None,
@@ -386,7 +389,10 @@ impl Shell {
                 Output::ReleaseMemory { client, region, .. } => {
                     self.released.push((client, region.len()));
                 }
-                Output::Log { level, text } => self.log.push((level, text)),
+                Output::Log { level, text, uid } => {
+                    self.log.push((level, text));
+                    self.log_uids.push(uid);
+                }
             }
         }
         if !self.consumers_are_slow && !self.undrained.is_empty() {

@@ -10,7 +10,7 @@ use super::adopting::Adopting;
 #[cfg(feature = "host")]
 use super::calls::Waits;
 use super::files::{Files, NewFile, Rights};
-use super::log::{Log, Logger};
+use super::log::{About, Log, Logger};
 #[cfg(feature = "host")]
 use super::order::Order;
 use super::peer::{Link, Peer};
@@ -446,7 +446,11 @@ impl Engine {
             // There are no peers.
             #[cfg(not(feature = "host"))]
             Output::ReleaseMemory { region, .. } => drop(region),
-            Output::Log { level, text } => self.log(self.about, level, &text),
+            Output::Log { level, text, uid } => {
+                let user = uid.map(|uid| About::User(User::Local(uid)));
+                let about = user.unwrap_or(self.about.into());
+                self.logger.line(clock::boot_ns(), about, level, &text);
+            }
         }
     }
 
@@ -458,7 +462,7 @@ impl Engine {
 
     /// Logs a line that `about` caused, as far as its user has lines left.
     pub(super) fn log(&mut self, about: Option<Who>, level: LogLevel, text: &str) {
-        self.logger.line(clock::boot_ns(), about, level, text);
+        self.logger.line(clock::boot_ns(), about.into(), level, text);
     }
 
     /// Writes the last line of the log.

@@ -1,7 +1,7 @@
 //! What the engine does for connections that carry bytes.
 
 use super::accounts::Counted;
-use super::adopting::{Adopted, Refused};
+use super::adopting::{Adopted, Waiting};
 use super::engine::Engine;
 use super::files::Rights;
 use super::order;
@@ -11,7 +11,7 @@ use super::side::{Disconnect, Side};
 use super::user::User;
 use crate::limits::{CONNECTIONS_PER_TURN, DECODED_BYTES_AT_ONCE, REQUESTS_PER_TURN, SERVE_NS};
 use crate::system::closer::{Origin, PeerFd};
-use abi::ids::{CallId, ClientId, FileId};
+use abi::ids::{ClientId, FileId};
 use abi::ipc::PeerIdentity;
 use abi::shm::Region;
 use os::clock;
@@ -190,7 +190,12 @@ impl Engine {
                 self.announce_late(client, None);
                 let is_first = self.takes_memory(client, &request);
                 match fd.filter(|_| is_first) {
-                    Some(fd) => self.adopt_memory(client, call, request, fd),
+                    Some(fd) => {
+                        let waiting = Waiting { call, request, uid: fd.uid() };
+                        self.adopting.begin(client, waiting, fd);
+                        // That of a program's own transport is mapped already.
+                        self.take_adopted();
+                    }
                     None => {
                         let region = None;
                         self.handle_input(Input::ProducerRequest { client, call, request, region });
@@ -217,45 +222,21 @@ impl Engine {
         !std::mem::replace(&mut peer.initialized, true)
     }
 
-    /// Maps the memory that came with a request, which is handled then.
-    fn adopt_memory(
-        &mut self,
-        client: ClientId,
-        call: Option<CallId>,
-        request: ProducerRequest,
-        fd: PeerFd,
-    ) {
-        match self.adopting.begin(client, call, request, fd) {
-            // That of a program's own transport is mapped already.
-            Ok(()) => self.take_adopted(),
-            Err((request, why)) => self.handle_adopted(client, call, request, Err(why)),
-        }
-    }
-
     /// Handles requests whose memory is mapped. Later ones of their peers come after them.
     pub(super) fn take_adopted(&mut self) {
         for Adopted { client, waiting, region } in self.adopting.take() {
+            let Waiting { call, request, uid } = waiting;
             if self.peers.contains_key(&client) {
-                self.handle_adopted(client, waiting.call, waiting.request, region);
+                if let Err(why) = &region {
+                    self.fault(self.who(client), &why.to_string());
+                }
+                let region = region.ok();
+                self.handle_input(Input::ProducerRequest { client, call, request, region });
                 self.backlog.insert(client);
-            } else if let (Ok(region), Some(uid)) = (region, waiting.uid) {
+            } else if let (Ok(region), Some(uid)) = (region, uid) {
                 self.release_memory(client, uid, region);
             }
         }
-    }
-
-    fn handle_adopted(
-        &mut self,
-        client: ClientId,
-        call: Option<CallId>,
-        request: ProducerRequest,
-        region: Result<Region, Refused>,
-    ) {
-        if let Err(why) = &region {
-            self.fault(self.who(client), &why.to_string());
-        }
-        let region = region.ok();
-        self.handle_input(Input::ProducerRequest { client, call, request, region });
     }
 
     /// Unmaps memory of a producer on a thread. It counts as one of its user's connections meanwhile.

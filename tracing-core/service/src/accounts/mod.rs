@@ -95,6 +95,11 @@ impl User {
         self == Self::local(uid)
     }
 
+    /// Its number, on this machine.
+    pub(crate) fn uid_here(self) -> Option<u32> {
+        self.is(self.uid).then_some(self.uid)
+    }
+
     /// Its number on its machine, and that machine.
     pub(crate) fn ids(self) -> (u32, u32) {
         (self.uid, self.machine)

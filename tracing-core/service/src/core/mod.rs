@@ -138,12 +138,14 @@ impl Service {
     pub fn handle_timeout(&mut self, now: &Now) {
         self.turn.now = *now;
         while let Some((kind, id)) = self.turn.timers.pop_due(now) {
+            self.turn.out.about = self.owner_of_timer(kind, id);
             self.timer_due(kind, id);
             self.run_steps();
         }
         let freed = self.buffers.free_piece() as u64;
         self.turn.spend(freed.checked_div(limits::FREED_BYTES_PER_WORK).unwrap_or(0));
         self.work_off();
+        self.turn.out.about = None;
         self.compress_piece();
         self.turn.then(Step::CopyPiece);
         self.end_turn();
@@ -257,6 +259,16 @@ impl Service {
     }
 
     /// Hands a timer that is due to its owner.
+    /// The user whose session wants a timer. The others log nothing that a user could repeat.
+    fn owner_of_timer(&self, kind: TimerKind, id: u64) -> Option<u32> {
+        let session = match kind {
+            TimerKind::CloneCopy | TimerKind::CloneHit => None,
+            TimerKind::FlushTimeout => flush::session_of(FlushId::new(id), &self.sessions),
+            _ => self.sessions.get(SessionId::new(id)),
+        };
+        session.map(|session| session.uid)
+    }
+
     fn timer_due(&mut self, kind: TimerKind, id: u64) {
         let turn = &mut self.turn;
         match kind {

@@ -131,6 +131,7 @@ impl Service {
             && let Some(waiter) = self.line.pop()
         {
             blocked = if self.waits_for_session(waiter) { blocked.saturating_add(1) } else { 0 };
+            self.turn.out.about = self.user_of(waiter).and_then(User::uid_here);
             self.give_turn(waiter, end);
         }
     }

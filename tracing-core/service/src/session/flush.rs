@@ -181,9 +181,14 @@ fn forget(
 
 /// The timer of a flush: it ends without the missing acknowledgements.
 pub(crate) fn timed_out(flush: FlushId, sessions: &Sessions, turn: &mut Turn) {
-    if let Some(session) = sessions.values().find(|s| s.flushes.contains_key(&flush)) {
+    if let Some(session) = session_of(flush, sessions) {
         turn.then(Step::FinishFlush { session: session.id, flush });
     }
+}
+
+/// The session that waits for a flush.
+pub(crate) fn session_of(flush: FlushId, sessions: &Sessions) -> Option<&Session> {
+    sessions.values().find(|session| session.flushes.contains_key(&flush))
 }
 
 /// A flush is over: notes how it went. What writers still hold is taken next.

@@ -57,14 +57,18 @@ fn a_periodic_flush_that_fails_is_in_the_log() {
             flush_timeout_ms: Some(10),
             ..config(&["ds"])
         };
-        let (producer, _consumer) = recording(&mut shell, config);
+        let (producer, consumer) = recording(&mut shell, config);
         shell.advance_ms(100);
         if acks {
             producer.ack_flush(&mut shell, 1);
         }
         shell.advance_ms(10);
-        let count = shell.log.iter().filter(|line| line.1 == "session 1: flush failed").count();
-        assert_eq!(count, lines);
+        let told = shell.log.iter().zip(&shell.log_uids);
+        let told: Vec<_> = told.filter(|it| it.0.1 == "session 1: flush failed").collect();
+        assert_eq!(told.len(), lines);
+        assert!(told.iter().all(|(_, uid)| **uid == Some(0)), "the user of the session");
+        consumer.free(&mut shell);
+        assert_eq!(shell.log_uids.last(), Some(&None), "the peer of the input");
     }
 }
 

@@ -27,6 +27,12 @@ pub(super) struct Waiting {
     pub(super) uid: Option<u32>,
 }
 
+/// What became of memory.
+struct Mapped {
+    client: ClientId,
+    region: Result<Region, Refused>,
+}
+
 /// A request, and its memory.
 pub(super) struct Adopted {
     pub(super) client: ClientId,
@@ -69,7 +75,7 @@ impl From<MemoryIsSlow> for Refused {
 /// See the [module](self).
 pub(super) struct Adopting {
     waiting: BlockMap<ClientId, Waiting>,
-    mapped: Arc<Mutex<Vec<(ClientId, Result<Region, MapError>)>>>,
+    mapped: Arc<Mutex<Vec<Mapped>>>,
     wake: Wake,
 }
 
@@ -79,35 +85,23 @@ impl Adopting {
         Self { waiting: BlockMap::new(), mapped: Arc::default(), wake }
     }
 
-    /// Maps the memory of a request. A descriptor that is no memory is not closed here.
-    ///
-    /// # Errors
-    /// The memory is refused at once, and the request is given back.
-    pub(super) fn begin(
-        &mut self,
-        client: ClientId,
-        call: Option<CallId>,
-        request: ProducerRequest,
-        fd: PeerFd,
-    ) -> Result<(), (ProducerRequest, Refused)> {
-        let checked = fd.as_fd().map_or(Err(MapError::NotMemory), shm::check);
-        if let Err(error) = checked {
-            return Err((request, error.into()));
+    /// Maps the memory of a request, or refuses it at once. A descriptor that is no memory is not closed here.
+    pub(super) fn begin(&mut self, client: ClientId, waiting: Waiting, fd: PeerFd) {
+        self.waiting.insert(client, waiting);
+        if let Err(why) = self.map(client, fd) {
+            lock(&self.mapped).push(Mapped { client, region: Err(why) });
         }
-        let uid = fd.uid();
+    }
+
+    fn map(&self, client: ClientId, fd: PeerFd) -> Result<(), Refused> {
+        fd.as_fd().map_or(Err(MapError::NotMemory), shm::check)?;
         let (mapped, wake) = (Arc::clone(&self.mapped), self.wake.clone());
-        let begun = fd.map(move |fd| {
-            let region = shm::adopt(fd);
-            lock(&mapped).push((client, region));
+        fd.map(move |fd| {
+            let region = shm::adopt(fd).map_err(Refused::from);
+            lock(&mapped).push(Mapped { client, region });
             wake.wake();
-        });
-        match begun {
-            Ok(()) => {
-                self.waiting.insert(client, Waiting { call, request, uid });
-                Ok(())
-            }
-            Err(slow) => Err((request, slow.into())),
-        }
+        })?;
+        Ok(())
     }
 
     /// Whether requests of this peer wait until its memory is mapped.
@@ -115,15 +109,15 @@ impl Adopting {
         self.waiting.contains_key(&client)
     }
 
-    /// Requests whose memory is mapped, or could not be.
+    /// Requests whose memory is mapped, or is not used.
     pub(super) fn take(&mut self) -> Vec<Adopted> {
         if self.waiting.is_empty() {
             return Vec::new();
         }
         let mapped = std::mem::take(&mut *lock(&self.mapped));
-        let with_request = |(client, region): (ClientId, Result<Region, MapError>)| {
+        let with_request = |Mapped { client, region }: Mapped| {
             let waiting = self.waiting.remove(&client)?;
-            Some(Adopted { client, waiting, region: region.map_err(Refused::from) })
+            Some(Adopted { client, waiting, region })
         };
         mapped.into_iter().filter_map(with_request).collect()
     }

@@ -11,12 +11,12 @@
 mod limiter;
 mod writer;
 
+pub(crate) use self::limiter::About;
 use self::limiter::Limiter;
 #[cfg(feature = "host")]
 pub(crate) use self::writer::Lines;
 pub use self::writer::Log;
 use self::writer::Writer;
-use super::user::Who;
 use abi::ids::ClientId;
 use service::LogLevel;
 
@@ -50,8 +50,8 @@ impl Logger {
         Self { limiter: Limiter::new(own_uid), target }
     }
 
-    /// Writes one line. `about` is the peer that caused it; the service causes some by itself.
-    pub(crate) fn line(&mut self, now_ns: u64, about: Option<Who>, level: LogLevel, text: &str) {
+    /// Writes one line. `about` is who caused it.
+    pub(crate) fn line(&mut self, now_ns: u64, about: About, level: LogLevel, text: &str) {
         if self.limiter.allow(now_ns, about) {
             self.target.write(level, text);
         }

@@ -21,11 +21,36 @@ struct Share {
     refill_ns: u64,
 }
 
+/// What a line is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    /// Nobody: the service wrote it by itself.
+    Service,
+    /// A user, and none of its connections: its session, or what a peer had asked for.
+    User(User),
+    Peer(Who),
+}
+
+impl From<Option<Who>> for About {
+    fn from(who: Option<Who>) -> Self {
+        who.map_or(Self::Service, Self::Peer)
+    }
+}
+
+impl About {
+    fn user(self) -> Option<User> {
+        match self {
+            Self::Service => None,
+            Self::User(user) | Self::Peer(Who { user, .. }) => Some(user),
+        }
+    }
+}
+
 const S: u64 = 1_000_000_000;
 
 const PEER: Share = Share { burst: 32, refill_ns: 4 * S };
 const USER: Share = Share { burst: 128, refill_ns: S };
-/// Also of the service itself: what timers do.
+/// Also of the service itself.
 const ALL: Share = Share { burst: 512, refill_ns: S / 4 };
 
 /// What is left of a share.
@@ -86,7 +111,8 @@ impl Limiter {
     }
 
     /// Whether a line about `about` is written.
-    pub(crate) fn allow(&mut self, now_ns: u64, about: Option<Who>) -> bool {
+    pub(crate) fn allow(&mut self, now_ns: u64, about: impl Into<About>) -> bool {
+        let about = about.into();
         let account = self.account(now_ns, about);
         let taken = self.take(now_ns, about, account);
         if !taken {
@@ -98,26 +124,33 @@ impl Limiter {
     }
 
     /// Takes one line of each share, or of none.
-    fn take(&mut self, now_ns: u64, about: Option<Who>, account: Account) -> bool {
+    fn take(&mut self, now_ns: u64, about: About, account: Account) -> bool {
         let entry = self.accounts.get_or_insert_with(account, Entry::default);
-        let share = if about.is_none() { &ALL } else { &USER };
+        let share = if about == About::Service { &ALL } else { &USER };
         let Some(of_user) = entry.bucket.next(now_ns, share) else { return false };
-        let Some(who) = about else {
+        let Some(user) = about.user() else {
             entry.bucket = of_user;
             return true;
         };
-        let peer = self.peers.get(&who.client).copied().unwrap_or_default();
-        let Some(of_peer) = peer.next(now_ns, &PEER) else { return false };
-        if who.user != User::Local(0) && who.user != User::Local(self.own_uid) {
+        let peer = match about {
+            About::Peer(who) => {
+                let peer = self.peers.get(&who.client).copied().unwrap_or_default();
+                let Some(of_peer) = peer.next(now_ns, &PEER) else { return false };
+                Some((who.client, of_peer))
+            }
+            _ => None,
+        };
+        if user != User::Local(0) && user != User::Local(self.own_uid) {
             let Some(of_all) = self.all.next(now_ns, &ALL) else { return false };
             self.all = of_all;
         }
         entry.bucket = of_user;
+        let Some((client, of_peer)) = peer else { return true };
         if self.peers.len() >= LOG_PEERS_MAX {
             // Peers that were never forgotten, because they were refused. What users may write bounds the rest.
             self.peers.retain(|_, bucket| bucket.full_ns > now_ns);
         }
-        self.peers.insert(who.client, of_peer);
+        self.peers.insert(client, of_peer);
         true
     }
 
@@ -153,9 +186,9 @@ impl Limiter {
         self.peers.remove(&client);
     }
 
-    fn account(&mut self, now_ns: u64, about: Option<Who>) -> Account {
-        let Some(who) = about else { return Account::Service };
-        let account = Account::User(who.user);
+    fn account(&mut self, now_ns: u64, about: About) -> Account {
+        let Some(user) = about.user() else { return Account::Service };
+        let account = Account::User(user);
         if self.accounts.len() >= LOG_USERS_MAX && !self.accounts.contains_key(&account) {
             self.accounts.retain(|_, entry| entry.suppressed > 0 || entry.bucket.full_ns > now_ns);
             if self.accounts.len() >= LOG_USERS_MAX {

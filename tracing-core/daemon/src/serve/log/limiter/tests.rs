@@ -114,3 +114,15 @@ fn nothing_is_told_of_those_whose_lines_were_all_written() {
     let expected = format!("{} messages about user 1001 not shown", 10_000 - PEER.burst);
     assert_eq!(limiter.poll(u64::MAX), [expected]);
 }
+
+/// What the timers of its sessions cause is on the account of their user, and on that of none of its connections.
+#[test]
+fn a_user_pays_for_its_sessions() {
+    let mut limiter = Limiter::new(OWN_UID);
+    let of_sessions = About::User(User::Local(1000));
+    let lines = (0..10_000).filter(|_| limiter.allow(0, of_sessions)).count() as u64;
+    assert_eq!((lines, limiter.peers.len()), (USER.burst, 0));
+    assert_eq!(written(&mut limiter, 0, who(1, 1000)), 0);
+    assert_eq!(written(&mut limiter, 0, None), ALL.burst);
+    assert_eq!(written(&mut limiter, 0, who(2, 1001)), PEER.burst, "another user");
+}
