@@ -27,7 +27,7 @@ pub(super) struct Waiting {
     pub(super) uid: Option<u32>,
 }
 
-/// What became of memory.
+/// The memory of a client, or why it is not used.
 struct Mapped {
     client: ClientId,
     region: Result<Region, Refused>,
