@@ -62,6 +62,8 @@ pub(super) struct FinishedJobs {
     pub(super) written_memory: Vec<Bytes>,
     /// Files that were created, or could not be.
     created: Vec<(FileId, bool)>,
+    /// Files whose threads have ended.
+    ended: Vec<FileId>,
 }
 
 /// A file that a consumer wants the service to create.
@@ -125,6 +127,8 @@ struct Open {
 /// The files that are open, each with its thread.
 pub(super) struct Files {
     open: SortedMap<FileId, Open>,
+    /// Files that take no more jobs, and whose threads have not ended: what they write last may never be taken.
+    closing: SortedMap<FileId, Cancel>,
     /// The users for whom files are being created.
     creating: SortedMap<FileId, u32>,
     /// The files without a thread; none if files have threads.
@@ -155,6 +159,7 @@ impl Files {
         let (alive, ended) = queue();
         Self {
             open: SortedMap::new(),
+            closing: SortedMap::new(),
             creating: SortedMap::new(),
             unthreaded: (!threads).then(Vec::new),
             answers: Answers { finished: Arc::default(), wake },
@@ -325,6 +330,7 @@ impl Files {
         let (answers, alive) = (self.answers.clone(), self.alive.clone());
         let run = move || {
             serve(id, open(&answers), &queue, &answers);
+            lock(&answers.finished).ended.push(id);
             drop((alive, user));
         };
         let is_running = os::thread::spawn("trace-file", Box::new(run)).is_ok();
@@ -336,17 +342,22 @@ impl Files {
 
     /// Drops the jobs that have not run. It is not answered, but answers to earlier jobs may still come.
     pub(super) fn abandon(&mut self, id: FileId) {
-        if let Some(open) = self.open.remove(&id) {
-            open.cancel.set();
+        let open = self.open.remove(&id).map(|open| open.cancel);
+        if let Some(cancel) = open.or_else(|| self.closing.remove(&id)) {
+            cancel.set();
         }
     }
 
     /// Appends `data`. The answer comes through [`take_finished`](Self::take_finished).
     pub(super) fn write(&mut self, id: FileId, data: Bytes, sync: FileSync, close: bool) {
         let taken = self.send(id, Job::Write { data, sync, close });
-        if close || !taken {
-            // The jobs that were sent before still run.
-            self.open.remove(&id);
+        // The jobs that were sent before still run.
+        if (close || !taken)
+            && let Some(open) = self.open.remove(&id)
+            && taken
+            && self.unthreaded.is_none()
+        {
+            self.closing.insert(id, open.cancel);
         }
         if !taken {
             self.answers.put(id, Err(closed()));
@@ -391,6 +402,9 @@ impl Files {
                 self.open.remove(id);
             }
         }
+        for id in &finished.ended {
+            self.closing.remove(id);
+        }
         finished
     }
 
@@ -417,7 +431,9 @@ impl Drop for Files {
     fn drop(&mut self) {
         self.work();
         let open = std::mem::take(&mut self.open);
-        let cancel: Vec<Cancel> = open.into_values().map(|open| open.cancel).collect();
+        let closing = std::mem::take(&mut self.closing).into_values();
+        let cancel: Vec<Cancel> =
+            open.into_values().map(|open| open.cancel).chain(closing).collect();
         self.alive = None;
         // No thread sends a value: this returns when the last one has ended, or after the timeout.
         let _ = self.ended.recv_timeout(self.drop_timeout);

@@ -188,21 +188,42 @@ fn files_of_a_user_are_a_share_of_the_descriptors() {
     assert_eq!((0..20).filter_map(|_| adopt(&mut files).ok()).count(), 8);
 }
 
-/// A thread that writes to a pipe without a reader ends when its file is dropped.
+/// A thread that writes to a pipe that is full ends when its file is dropped, also after the last write was asked for.
 #[test]
 fn a_pipe_that_nobody_reads_is_given_up() {
-    let (reader, writer) = rustix::pipe::pipe().unwrap();
+    for close in [false, true] {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        let mut files = Files::new(Wake::new().unwrap(), true);
+        let id = files.adopt(writer);
+        files.write(id, vec![0; 1 << 20].into(), FileSync::No, close);
+        // As much as the pipe takes is there: the thread waits for room.
+        let mut taken = vec![0; 4096];
+        rustix::io::read(&reader, &mut taken).unwrap();
+        assert_eq!(
+            (files.open.len(), files.closing.len()),
+            (usize::from(!close), usize::from(close))
+        );
+        files.abandon(id);
+        files.alive = None;
+        files.ended.recv_timeout(Duration::from_secs(60));
+        assert!(files.ended.is_closed(), "close: {close}");
+        files.take_finished();
+        assert_eq!((files.open.len(), files.closing.len()), (0, 0));
+        drop(reader);
+    }
+}
+
+/// A file that was closed as usual is forgotten.
+#[test]
+fn a_file_whose_thread_has_ended_is_forgotten() {
     let mut files = Files::new(Wake::new().unwrap(), true);
-    let id = files.adopt(writer);
-    let data = Bytes::from(vec![0; 1 << 20]);
-    files.write(id, data.clone(), FileSync::No, false);
-    // As much as the pipe takes is there: the thread waits for room.
-    let mut taken = vec![0; 4096];
-    rustix::io::read(&reader, &mut taken).unwrap();
-    files.abandon(id);
-    // The end of the pipe: its last writer is gone.
-    while rustix::io::read(&reader, &mut taken).unwrap() > 0 {}
-    assert!(files.open.is_empty());
+    let id = files.adopt(File::options().write(true).open("/dev/null").unwrap().into());
+    files.write(id, Bytes::from_static(b"all"), FileSync::No, true);
+    assert_eq!(files.closing.len(), 1);
+    files.alive = None;
+    assert_eq!(files.ended.recv(), None);
+    files.take_finished();
+    assert_eq!(files.closing.len(), 0);
 }
 
 #[test]

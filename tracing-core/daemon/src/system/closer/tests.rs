@@ -1,7 +1,6 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::*;
-use crate::limits::SLOW_MEMORY_NS;
 
 /// A value whose drop waits until its sender is gone, and which tells that it begins.
 struct Slow(Sender<u32>, Receiver<()>, u32);
@@ -269,9 +268,9 @@ fn memory_that_takes_long_waits() {
     let world = World::new();
     let slow_until = |uid| {
         let mut state = lock(&world.closer.0.state);
-        state.slow_memory.note(uid, SLOW_MEMORY_NS, 1000);
+        state.slow_memory.note(uid, 10_000_000, 1000);
         assert!(!state.slow_memory.has(uid), "as long as it may take");
-        state.slow_memory.note(uid, SLOW_MEMORY_NS + 1, 1000);
+        state.slow_memory.note(uid, 10_000_001, 1000);
         state.slow_memory.note(uid + 1, u64::MAX / 2, 1000);
         let first = state.slow_memory.due_ns();
         state.slow_memory.forget(first.unwrap());
@@ -279,7 +278,7 @@ fn memory_that_takes_long_waits() {
         assert!(!state.slow_memory.has(uid) && state.slow_memory.has(uid + 1));
         (first, second)
     };
-    let (first, second) = (1000 + (SLOW_MEMORY_NS + 1) * 8, 1000 + 10_000_000_000);
+    let (first, second) = (1000 + 80_000_008, 1000 + 10_000_000_000);
     assert_eq!(slow_until(7), (Some(first), Some(second)));
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::IoSlice;
+use std::mem::MaybeUninit;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -9,6 +10,7 @@ use std::os::unix::net::UnixStream;
 use abi::ipc::port::ProducerPort;
 use client::connection::{Attachment, Connection as _, SocketConnection};
 use os::socket::Stream;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use super::Target;
 use crate::hostile::{Random, invalid_request};
@@ -17,9 +19,10 @@ use crate::hostile::{Random, invalid_request};
 const HELD: u64 = 40;
 
 pub(super) fn attack(target: &Target, random: &mut Random) {
-    match random.below(3) {
+    match random.below(4) {
         0 => flood(target, random),
         1 => garbage(target, random),
+        2 => urgent(target, random),
         _ => descriptors(target, random),
     }
 }
@@ -59,7 +62,27 @@ fn descriptors(target: &Target, random: &mut Random) {
     }
 }
 
-fn descriptor(random: &mut Random) -> Option<OwnedFd> {
+/// Passes a descriptor with an urgent byte, in front of others or alone.
+fn urgent(target: &Target, random: &mut Random) {
+    let port = if random.below(2) == 0 { &target.producers } else { &target.consumers };
+    let Ok(stream) = Stream::connect(port) else { return };
+    for _ in 0..random.below(4) {
+        let Some(passed) = descriptor(random) else { return };
+        let passed = [passed.as_fd()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        control.push(SendAncillaryMessage::ScmRights(&passed));
+        let bytes = [IoSlice::new(&[0])];
+        let flags = SendFlags::OOB | SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        if sendmsg(&stream, &bytes, &mut control, flags).is_err() {
+            return;
+        }
+        let after = random.bytes(8);
+        let _ = stream.send(&[IoSlice::new(&after)], None);
+    }
+}
+
+pub(super) fn descriptor(random: &mut Random) -> Option<OwnedFd> {
     match random.below(7) {
         0 => File::open("/dev/zero").ok().map(OwnedFd::from),
         1 => File::open("/").ok().map(OwnedFd::from),

@@ -1,5 +1,7 @@
 //! Consumers with random configs, which ask for everything and read little of it.
 
+use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use abi::ipc::port::ConsumerPort;
@@ -13,6 +15,7 @@ use protos::{
 };
 
 use super::Target;
+use super::connections::descriptor;
 use crate::hostile::Random;
 
 /// Largest buffer of a config: all sessions and clones of this user stay below what the siege allows for buffers.
@@ -22,7 +25,11 @@ const BUFFER_KB_MAX: u32 = 128;
 pub(super) fn attack(target: &Target, random: &mut Random) {
     let Ok(mut link) = SocketConnection::<ConsumerPort>::connect(&target.consumers) else { return };
     for _ in 0..random.below(60) {
-        if link.send(request(random), random.below(4) > 0, Attachment::None).is_err() {
+        let (request, attachment) = match random.below(8) {
+            0 => (into_file(random), file(random).map_or(Attachment::None, Attachment::File)),
+            _ => (request(random), Attachment::None),
+        };
+        if link.send(request, random.below(4) > 0, attachment).is_err() {
             return;
         }
         while random.below(3) > 0 {
@@ -49,6 +56,29 @@ fn config(random: &mut Random) -> TraceConfig {
     // As the protocol says, these keep those out who use the same names.
     config.session_semaphores.clear();
     config
+}
+
+/// A session that writes into a file that comes with the request. It ends soon: one that is detached keeps its file
+/// until then.
+fn into_file(random: &mut Random) -> Request {
+    let mut config = config(random);
+    config.write_into_file = Some(true);
+    config.duration_ms = Some(1 + random.below(1000) as u32);
+    config.trigger_config = None;
+    config.file_write_period_ms = Some(random.below(300) as u32);
+    let trace_config = Some(config.into());
+    Request::EnableTracing(EnableTracingRequest { trace_config, ..Default::default() })
+}
+
+/// Files that nobody reads, that are full, that take all; and what is no file.
+fn file(random: &mut Random) -> Option<OwnedFd> {
+    let open = |path| File::options().write(true).open(path).ok().map(OwnedFd::from);
+    match random.below(4) {
+        0 => std::io::pipe().ok().map(|(_, writer)| writer.into()),
+        1 => open("/dev/full"),
+        2 => open("/dev/null"),
+        _ => descriptor(random),
+    }
 }
 
 fn request(random: &mut Random) -> Request {

@@ -5,9 +5,11 @@
 //! | `producers` | requests of random content; shared memory that changes while it is read |
 //! | `consumers` | sessions of random configs, clones, reads whose data nobody takes |
 //! | `connections` | bytes that are no frames, connections that are held or closed at once, descriptors of every kind |
+//! | `mappings` | memory that is mapped very often and changes meanwhile |
 
 mod connections;
 mod consumers;
+mod mappings;
 mod producers;
 
 use std::convert::Infallible;
@@ -47,6 +49,8 @@ pub fn process(producers: &str, consumers: &str, seed: &str) -> Outcome {
                 scope.spawn(move || repeat(target, random, attack));
             }
         }
+        // One: it keeps a processor busy, and the others would have none.
+        scope.spawn(move || mappings::attack(target));
     });
     Ok(())
 }
