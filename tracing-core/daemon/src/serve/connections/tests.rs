@@ -28,6 +28,19 @@ fn a_user_has_a_share_and_its_producers_leave_some_for_its_consumers() {
     assert_eq!(fill(&connections, 1000, Producer).len(), 4);
 }
 
+/// Memory that is not unmapped yet keeps the place of its producer, or a user that connects again and again could have
+/// any number of them.
+#[test]
+fn memory_of_producers_that_left_takes_places() {
+    let connections = connections();
+    let held: Vec<_> = (0..20).map(|_| connections.hold_memory(User::Local(1000))).collect();
+    assert_eq!(fill(&connections, 1000, Producer).len(), 0);
+    assert_eq!(fill(&connections, 1001, Producer).len(), 2, "what is left of 1/2, and one more");
+    drop(held);
+    assert_eq!(fill(&connections, 1000, Producer).len(), 4);
+    assert!(lock(&connections.0).users.is_empty());
+}
+
 #[test]
 fn many_users_leave_a_part_for_root_and_the_daemon() {
     let connections = connections();
