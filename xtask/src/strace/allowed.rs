@@ -169,6 +169,8 @@ impl Descriptors {
             "mmap" if self.fresh.remove(call.argument(4)) => {
                 self.shared.insert(call.result.to_owned());
             }
+            // Another thread has unmapped what was there.
+            "mmap" => drop(self.shared.remove(call.result)),
             _ => {}
         }
         let by_flag = |index| has_flag(call.argument(index), &["O_NONBLOCK"]);

@@ -319,10 +319,15 @@ impl Daemon {
 
     pub(super) fn read(&mut self, client: ClientId) {
         let Engine { peers, order, .. } = &mut self.engine;
-        let peer = peers.get_mut(&client);
-        let Some(Peer { link: Link::Socket(link), ended: None, user, served, .. }) = peer else {
+        let Some(Peer { link: Link::Socket(link), ended, user, served, .. }) =
+            peers.get_mut(&client)
+        else {
             return;
         };
+        if ended.is_some() {
+            // The poller would tell again and again that the peer has left, until its last requests are handled.
+            return link.leave_poller();
+        }
         *served = order.serve(*user);
         let capacity = self.closer.0.capacity(link.origin.uid);
         let openable = self.descriptors.openable(self.connections.is_limited(*user), capacity);
@@ -360,9 +365,7 @@ impl Daemon {
         if !waits.hold(*user, client) {
             return false;
         }
-        if link.is_polled && link.as_fd().is_some_and(|fd| self.poller.remove(fd).is_ok()) {
-            link.is_polled = false;
-        }
+        link.leave_poller();
         true
     }
 

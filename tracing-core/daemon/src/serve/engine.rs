@@ -107,7 +107,7 @@ impl Engine {
             #[cfg(feature = "host")]
             waits: Waits::default(),
             #[cfg(feature = "host")]
-            adopting: Adopting::new(wake.clone()),
+            adopting: Adopting::new(wake.clone(), process::effective_uid()),
             #[cfg(feature = "host")]
             closed: VecDeque::new(),
             follow_ups: VecDeque::new(),
@@ -440,9 +440,7 @@ impl Engine {
                 self.follow_ups.push_back(Input::PrioritySet { token, result });
             }
             #[cfg(feature = "host")]
-            Output::ReleaseMemory { client, uid, region } => {
-                self.release_memory(client, uid, region);
-            }
+            Output::ReleaseMemory { uid, region, .. } => self.release_memory(uid, region),
             // There are no peers.
             #[cfg(not(feature = "host"))]
             Output::ReleaseMemory { region, .. } => drop(region),

@@ -360,6 +360,13 @@ impl HostLink {
 }
 
 impl SocketLink {
+    /// Lets the poller not look at the socket any more.
+    pub(super) fn leave_poller(&mut self) {
+        if self.is_polled && self.as_fd().is_some_and(|fd| self.poller.remove(fd).is_ok()) {
+            self.is_polled = false;
+        }
+    }
+
     /// The socket, for the poller. None only while it is dropped.
     pub(super) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
         self.stream.as_ref().map(AsFd::as_fd)

@@ -10,7 +10,7 @@ use super::remote::{Event, HostLink};
 use super::side::{Disconnect, Side};
 use super::user::User;
 use crate::limits::{CONNECTIONS_PER_TURN, DECODED_BYTES_AT_ONCE, REQUESTS_PER_TURN, SERVE_NS};
-use crate::system::closer::{Origin, PeerFd};
+use crate::system::closer::PeerFd;
 use abi::ids::{ClientId, FileId};
 use abi::ipc::PeerIdentity;
 use abi::shm::Region;
@@ -234,16 +234,16 @@ impl Engine {
                 self.handle_input(Input::ProducerRequest { client, call, request, region });
                 self.backlog.insert(client);
             } else if let (Ok(region), Some(uid)) = (region, uid) {
-                self.release_memory(client, uid, region);
+                self.release_memory(uid, region);
             }
         }
     }
 
     /// Unmaps memory of a producer on a thread. It counts as one of its user's connections meanwhile.
-    pub(super) fn release_memory(&self, client: ClientId, uid: u32, region: Region) {
-        if let Some(Counted { connections, closer }) = &self.counted {
+    pub(super) fn release_memory(&self, uid: u32, region: Region) {
+        if let Some(Counted { connections, .. }) = &self.counted {
             let place = connections.hold_memory(User::Local(uid));
-            closer.take_memory(Origin { client, uid }, (region, place));
+            self.adopting.mapper().unmap(uid, (region, place));
         }
     }
 

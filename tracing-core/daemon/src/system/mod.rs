@@ -8,6 +8,7 @@
 //! | `closer` | `close`, on threads | descriptors that peers passed |
 //! | `file` | `open` (`O_EXCL`), `fchmod`, `write`, `pread`, `fdatasync`, `ftruncate` ... | traces of the service |
 //! | `identity` | `setgroups`, `setresgid`, `setresuid` of a thread, `capget` | files of a consumer |
+//! | `mapper` | `mmap`, `munmap`, on a thread | memory that peers have, too |
 //! | `memory` | `madvise` | taking memory in larger pieces |
 //! | `signal` | `sigaction`, `socketpair` (through `signal-hook`) | Ctrl-C as a descriptor |
 //! | `timezone` | files of tzdata (through `tz-rs`) | the offset of local time |
@@ -19,6 +20,8 @@ pub(crate) mod closer;
 pub mod file;
 #[cfg(feature = "host")]
 pub mod identity;
+#[cfg(feature = "host")]
+pub(crate) mod mapper;
 pub mod memory;
 #[cfg(feature = "host")]
 pub mod signal;

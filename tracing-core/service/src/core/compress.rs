@@ -36,6 +36,7 @@ impl Service {
                 continue;
             };
             let user = User::local(session.uid);
+            self.turn.out.about = Some(session.uid);
             if !compressing.charge(user, &mut self.turn.accounts) {
                 session.note_uncompressed(&mut self.turn);
                 return self.after_piece(id);

@@ -87,6 +87,7 @@ impl Service {
     pub fn handle(&mut self, now: &Now, input: Input) {
         self.turn.now = *now;
         let turn = &mut self.turn;
+        turn.out.about = None;
         match input {
             Input::ProducerConnected { client, peer, in_process } => {
                 self.producers.connected(client, peer, in_process);
@@ -145,8 +146,8 @@ impl Service {
         let freed = self.buffers.free_piece() as u64;
         self.turn.spend(freed.checked_div(limits::FREED_BYTES_PER_WORK).unwrap_or(0));
         self.work_off();
-        self.turn.out.about = None;
         self.compress_piece();
+        self.turn.out.about = None;
         self.turn.then(Step::CopyPiece);
         self.end_turn();
     }
@@ -258,8 +259,7 @@ impl Service {
         }
     }
 
-    /// Hands a timer that is due to its owner.
-    /// The user whose session wants a timer. The others log nothing that a user could repeat.
+    /// The user whose session wants a timer. Those without one log nothing.
     fn owner_of_timer(&self, kind: TimerKind, id: u64) -> Option<u32> {
         let session = match kind {
             TimerKind::CloneCopy | TimerKind::CloneHit => None,
@@ -269,6 +269,7 @@ impl Service {
         session.map(|session| session.uid)
     }
 
+    /// Hands a timer that is due to its owner.
     fn timer_due(&mut self, kind: TimerKind, id: u64) {
         let turn = &mut self.turn;
         match kind {

@@ -173,6 +173,7 @@ pub(crate) fn written(
 fn failed(session: &mut Session, reason: String, turn: &mut Turn) {
     let id = session.id;
     let error = session.write_error(reason);
+    turn.out.about = Some(session.uid);
     turn.out.error(format!("session {id}: {error}"));
     // In case the end was about to be reported without an error.
     session.pending_end_error = Some(Some(error.clone()));

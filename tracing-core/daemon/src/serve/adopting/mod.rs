@@ -1,8 +1,8 @@
 //! Memory that producers bring. It is mapped on a thread, because that may take as long as the producer likes
-//! ([`closer`](crate::system::closer)), and the request that it came with is handled afterwards.
+//! ([`mapper`](crate::system::mapper)), and the request that it came with is handled afterwards.
 //!
 //! ```text
-//!   request with memory ── begin ──> closer: mmap ──> mapped ── take ──> Service::handle
+//!   request with memory ── begin ──> mapper: mmap ──> mapped ── take ──> Service::handle
 //!                            │                                   │
 //!                            └─── later requests of the peer wait ┘
 //! ```
@@ -17,7 +17,8 @@ use os::poll::Wake;
 use os::shm::{self, MapError};
 use service::ProducerRequest;
 
-use crate::system::closer::{MemoryIsSlow, PeerFd};
+use crate::system::closer::PeerFd;
+use crate::system::mapper::{EndMapper, Mapper, MemoryIsSlow};
 
 /// A request that waits for its memory.
 pub(super) struct Waiting {
@@ -76,32 +77,45 @@ impl From<MemoryIsSlow> for Refused {
 pub(super) struct Adopting {
     waiting: BlockMap<ClientId, Waiting>,
     mapped: Arc<Mutex<Vec<Mapped>>>,
+    mapper: EndMapper,
     wake: Wake,
 }
 
 impl Adopting {
-    /// `wake` is called when memory is mapped.
-    pub(super) fn new(wake: Wake) -> Self {
-        Self { waiting: BlockMap::new(), mapped: Arc::default(), wake }
+    /// For a daemon of user `own_uid`; `wake` is called when memory is mapped.
+    pub(super) fn new(wake: Wake, own_uid: u32) -> Self {
+        let mapper = EndMapper(Mapper::new(own_uid));
+        Self { waiting: BlockMap::new(), mapped: Arc::default(), mapper, wake }
+    }
+
+    /// Where memory of peers is unmapped.
+    pub(super) fn mapper(&self) -> &Mapper {
+        &self.mapper.0
     }
 
     /// Maps the memory of a request, or refuses it at once. A descriptor that is no memory is not closed here.
     pub(super) fn begin(&mut self, client: ClientId, waiting: Waiting, fd: PeerFd) {
+        let uid = waiting.uid;
         self.waiting.insert(client, waiting);
-        if let Err(why) = self.map(client, fd) {
-            lock(&self.mapped).push(Mapped { client, region: Err(why) });
-        }
-    }
-
-    fn map(&self, client: ClientId, fd: PeerFd) -> Result<(), Refused> {
-        fd.as_fd().map_or(Err(MapError::NotMemory), shm::check)?;
         let (mapped, wake) = (Arc::clone(&self.mapped), self.wake.clone());
-        fd.map(move |fd| {
-            let region = shm::adopt(fd).map_err(Refused::from);
+        let tell = move |region| {
             lock(&mapped).push(Mapped { client, region });
             wake.wake();
-        })?;
-        Ok(())
+        };
+        if let Err(error) = fd.as_fd().map_or(Err(MapError::NotMemory), shm::check) {
+            return tell(Err(error.into()));
+        }
+        let map = |fd: PeerFd| {
+            let adopted = fd.into_fd().map_or(Err(MapError::NotMemory), shm::adopt);
+            adopted.map_err(Refused::from)
+        };
+        match uid {
+            Some(uid) => self
+                .mapper()
+                .map(uid, move |may| tell(may.map_err(Refused::from).and_then(|()| map(fd)))),
+            // That of a program's own transport.
+            None => tell(map(fd)),
+        }
     }
 
     /// Whether requests of this peer wait until its memory is mapped.

@@ -13,7 +13,7 @@
 //! parts in parentheses are for users without a connection of that kind: a few users cannot keep all others out.
 //!
 //! A connection counts until its socket is closed, which may take as long as its peer likes
-//! ([`closer`](crate::system::closer)). So does memory of a producer until it is unmapped.
+//! ([`closer`](crate::system::closer)). So does memory that waits to be unmapped.
 //!
 //! What connections keep in memory is counted by user, too: each may keep little, and a user may have thousands. So are
 //! sockets that keep much in the kernel.

