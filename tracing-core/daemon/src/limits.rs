@@ -93,8 +93,9 @@ pub const CONNECTION_DESCRIPTORS_MAX: u64 = 32 * 1024;
 pub const DESCRIPTORS_KEPT_PART: u64 = 16;
 /// So many descriptors are for root and the user of the daemon, however few there are.
 pub const DESCRIPTORS_KEPT_MIN: u64 = 8;
-/// To map or unmap memory of a peer takes long if it takes longer than this, ns. The largest takes one or two ms.
-pub const SLOW_MEMORY_NS: u64 = 10_000_000;
+/// To map or unmap memory of a peer takes long if it takes longer than this, ns. To unmap 32 MiB and free all their
+/// pages, as for an honest producer that has left, takes 12 to 15 ms.
+pub const SLOW_MEMORY_NS: u64 = 50_000_000;
 /// The memory of a user waits so many times as long as that took.
 pub const MEMORY_WAIT_TIMES: u64 = 8;
 /// It waits no longer than this, ns.
