@@ -22,7 +22,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use abi::map::SortedMap;
-use abi::sync::{Arc, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock};
+use abi::sync::{Arc, Condvar, Mutex, MutexGuard, lock};
 use os::clock;
 
 use crate::limits::{MEMORY_WAIT_NS_MAX, MEMORY_WAIT_TIMES, SLOW_MEMORY_NS};
@@ -72,8 +72,6 @@ struct Shared {
     work: Condvar,
     /// The thread ended.
     ended: Condvar,
-    /// Jobs that wait or run. Read without the lock.
-    busy: AtomicUsize,
 }
 
 /// Where the loop puts what it must not map or unmap. Clones put it in the same place.
@@ -153,7 +151,9 @@ impl Mapper {
     /// Jobs that are not done yet.
     #[cfg(test)]
     pub(crate) fn pending(&self) -> usize {
-        self.0.busy.load(Ordering::Relaxed)
+        let state = lock(&self.0.state);
+        let waiting: usize = state.waiting.values().map(VecDeque::len).sum();
+        waiting + usize::from(state.running.is_some())
     }
 
     fn is_limited(&self, uid: u32) -> bool {
@@ -162,7 +162,6 @@ impl Mapper {
 
     fn queue(&self, uid: u32, job: Job) {
         let mut state = lock(&self.0.state);
-        self.0.busy.fetch_add(1, Ordering::Relaxed);
         state.waiting.get_or_insert_with(uid, VecDeque::new).push_back(job);
         if state.has_thread {
             self.0.work.notify_one();
@@ -194,7 +193,6 @@ impl Mapper {
             if self.is_limited(uid) && !is_slow {
                 state.note(uid, now_ns.saturating_sub(began_ns), now_ns);
             }
-            self.0.busy.fetch_sub(1, Ordering::Relaxed);
         }
         state.has_thread = false;
         drop(state);
