@@ -351,16 +351,15 @@ impl Files {
     /// Appends `data`. The answer comes through [`take_finished`](Self::take_finished).
     pub(super) fn write(&mut self, id: FileId, data: Bytes, sync: FileSync, close: bool) {
         let taken = self.send(id, Job::Write { data, sync, close });
-        // The jobs that were sent before still run.
-        if (close || !taken)
-            && let Some(open) = self.open.remove(&id)
-            && taken
-            && self.unthreaded.is_none()
-        {
-            self.closing.insert(id, open.cancel);
-        }
         if !taken {
+            self.open.remove(&id);
             self.answers.put(id, Err(closed()));
+        } else if close {
+            // The jobs that were sent before still run, on the thread if there is one.
+            let open = self.open.remove(&id).filter(|_| self.unthreaded.is_none());
+            if let Some(open) = open {
+                self.closing.insert(id, open.cancel);
+            }
         }
     }
 
