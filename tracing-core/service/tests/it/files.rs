@@ -384,6 +384,8 @@ fn a_full_disk_ends_the_session_with_that_error() {
         consumer.ended(&mut shell).unwrap(),
         "writing the trace file failed: No space left on device"
     );
+    let told = shell.log.iter().position(|line| line.1.contains("No space left on device"));
+    assert_eq!(shell.log_uids[told.unwrap()], Some(0), "the user of the session");
     assert_eq!(words(&mut shell, &mut producer), ["stop 1"]);
     assert_eq!(file(&shell, id).bytes, good, "poisoned: nothing more is written");
     consumer.free(&mut shell);
