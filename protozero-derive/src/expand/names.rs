@@ -7,7 +7,7 @@ use super::parts::{each_variant, literal, marker};
 use crate::kind::Kind;
 use crate::model::{self, Shape, What, types::span_of};
 
-/// The function `about` of a message.
+/// The rows of a message, and its function `about`.
 pub(super) fn about(message: &model::Message) -> TokenStream {
     let mut rows = TokenStream::new();
     for member in &message.members {
@@ -29,11 +29,16 @@ pub(super) fn about(message: &model::Message) -> TokenStream {
     }
     let name = message.ident.to_string();
     quote! {
+        const ROWS: &'static [::protozero::rt::owned::Row] = {
+            #[allow(unused_imports)]
+            use ::protozero::rt::owned as __pb;
+            &[#rows]
+        };
         fn about() -> ::protozero::rt::owned::About {
             use ::protozero::rt::owned as __pb;
             #[allow(unused_imports)]
             use ::protozero::rt::owned::Unnamed as _;
-            __pb::About::new(#name, __pb::Named::<Self>::NAMES, &const { [#rows] })
+            __pb::About::new(#name, __pb::Named::<Self>::NAMES, Self::ROWS)
         }
     }
 }

@@ -337,11 +337,18 @@ impl<'b> Encoder<'b> {
     /// decoder accepts this depth.
     #[inline]
     pub fn open(&mut self) -> Option<usize> {
+        let end = self.open_flat()?;
+        self.depth += 1;
+        Some(end)
+    }
+
+    /// [`Encoder::open`] for a message in which no other one is opened. [`Encoder::run`] closes it.
+    #[inline]
+    pub fn open_flat(&mut self) -> Option<usize> {
         if self.depth == DEPTH_MAX {
             self.fail(WriteError::TooDeep { depth: DEPTH_MAX });
             return None;
         }
-        self.depth += 1;
         Some(self.written())
     }
 
@@ -352,7 +359,7 @@ impl<'b> Encoder<'b> {
         self.run(number, end);
     }
 
-    /// [`Encoder::close`] for a packed field, which is not a message.
+    /// [`Encoder::close`] for a packed field, which is not a message, and for a message in which none was opened.
     #[inline]
     pub fn run(&mut self, number: u32, end: usize) {
         self.length(number, self.written().wrapping_sub(end));

@@ -75,6 +75,7 @@ use crate::decode::{DecodeContext, Field, Reader, Value};
 use crate::error::ReadError;
 use crate::wire::tag;
 
+use crate::path::are_flat;
 pub use crate::path::{About, Holds, Key, Named, Row, Unnamed};
 pub use core::option::Option::{None, Some};
 pub use core::result::Result::Ok;
@@ -123,6 +124,12 @@ pub trait Encode: Sized {
 
     /// Evaluating this constant checks the oneofs: see [`check_oneof`].
     const ONEOFS: () = ();
+
+    /// A row for each field; empty if nothing is known of them.
+    const ROWS: &'static [Row] = &[];
+
+    /// No field is a message, as far as the rows say: encoding opens none.
+    const IS_FLAT: bool = are_flat(Self::ROWS);
 
     /// The names that errors have.
     #[must_use]
@@ -179,10 +186,13 @@ pub trait Output: Sized {
     /// depth.
     fn open(&mut self) -> Option<usize>;
 
+    /// [`Output::open`] for a message in which no other one is opened. [`Output::run`] closes it.
+    fn open_flat(&mut self) -> Option<usize>;
+
     /// Adds the tag and length of the message that ends at `end`.
     fn close(&mut self, number: u32, end: usize);
 
-    /// [`Output::close`] for a packed field, which is not a message.
+    /// [`Output::close`] for a packed field, which is not a message, and for a message in which none was opened.
     fn run(&mut self, number: u32, end: usize);
 
     /// Adds the begin tag of a group, which [`Output::open`] opened after its end tag.
@@ -194,9 +204,16 @@ pub trait Output: Sized {
     /// Adds a nested message.
     #[inline(always)]
     fn message<M: Encode>(&mut self, number: u32, value: &M) {
-        let Some(end) = self.open() else { return };
-        value.encode_fields(self);
-        self.close(number, end);
+        self.nested(number, M::IS_FLAT, |out| value.encode_fields(out));
+    }
+
+    /// Adds a nested message with the fields that `put` adds. None of them is a message if it is flat.
+    #[inline(always)]
+    fn nested(&mut self, number: u32, is_flat: bool, put: impl FnOnce(&mut Self)) {
+        let end = if is_flat { self.open_flat() } else { self.open() };
+        let Some(end) = end else { return };
+        put(self);
+        if is_flat { self.run(number, end) } else { self.close(number, end) }
     }
 
     /// Adds a message as a group.
@@ -213,10 +230,11 @@ pub trait Output: Sized {
     /// Adds the entry of a map: a message of a key and a value.
     #[inline(always)]
     fn entry<K: Kind, V: Kind>(&mut self, number: u32, key: &K::Owned, value: &V::Owned) {
-        let Some(end) = self.open() else { return };
-        V::put(self, ENTRY_VALUE, value);
-        K::put(self, ENTRY_KEY, key);
-        self.close(number, end);
+        let is_flat = const { matches!(V::HOLDS, Holds::Value(_)) };
+        self.nested(number, is_flat, |out| {
+            V::put(out, ENTRY_VALUE, value);
+            K::put(out, ENTRY_KEY, key);
+        });
     }
 
     /// Begins the entries of a map. False if they are not to be added.

@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use core::marker::PhantomData;
 use core::mem::size_of;
 
-use super::{About, Encode, Holds, Kind, Merge, Merged, Output, Read, from_json};
+use super::{About, Encode, Holds, Kind, Merge, Merged, Output, Read, Row, from_json};
 use crate::decode::{DecodeContext, Field, Value};
 #[cfg(doc)]
 use crate::error::DecodeErrorKind;
@@ -70,6 +70,7 @@ impl<'a, M: Encode + Merge<'a> + Default> Read<'a> for Group<M> {
 /// Recursive messages need a box.
 impl<M: Encode> Encode for Box<M> {
     const FOOTPRINT: usize = size_of::<Self>() + M::FOOTPRINT;
+    const ROWS: &'static [Row] = M::ROWS;
 
     fn about() -> About {
         M::about()
@@ -102,6 +103,7 @@ impl<'a, M: Merge<'a>> Merge<'a> for Box<M> {
 impl<M: Encode> Encode for Arc<M> {
     // The pointer, two counters and the message.
     const FOOTPRINT: usize = 3 * size_of::<Self>() + M::FOOTPRINT;
+    const ROWS: &'static [Row] = M::ROWS;
 
     fn about() -> About {
         M::about()

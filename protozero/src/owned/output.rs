@@ -39,6 +39,7 @@ encoder! {
     fixed64(number: u32, value: u64);
     field(number: u32, bytes: &[u8]);
     open() -> Option<usize>;
+    open_flat() -> Option<usize>;
     close(number: u32, end: usize);
     run(number: u32, end: usize);
     close_group(number: u32);
@@ -133,11 +134,14 @@ impl Output for Counter {
 
     #[inline(always)]
     fn open(&mut self) -> Option<usize> {
-        if self.depth == DEPTH_MAX {
-            return None;
-        }
+        let end = self.open_flat()?;
         self.depth += 1;
-        Some(self.len)
+        Some(end)
+    }
+
+    #[inline(always)]
+    fn open_flat(&mut self) -> Option<usize> {
+        (self.depth < DEPTH_MAX).then_some(self.len)
     }
 
     #[inline(always)]

@@ -83,16 +83,18 @@ macro_rules! __owned {
         )*
     ) => {
         impl $crate::rt::owned::Encode for $name {
+            const ROWS: &'static [$crate::rt::owned::Row] = &[$(
+                $(#[$meta])*
+                $crate::__row!($name $shape $field $number $($($kind $(($of))?)+)?),
+            )*];
+
             fn about() -> $crate::rt::owned::About {
                 #[allow(unused_imports, reason = "not for types that have a name")]
                 use $crate::rt::owned::Unnamed as _;
                 $crate::rt::owned::About::new(
                     ::core::stringify!($name),
                     $crate::rt::owned::Named::<$name>::NAMES,
-                    &const { [$(
-                        $(#[$meta])*
-                        $crate::__row!($name $shape $field $number $($($kind $(($of))?)+)?),
-                    )*] },
+                    Self::ROWS,
                 )
             }
 

@@ -55,13 +55,15 @@ macro_rules! __view {
         )*
     ) => {
         impl<$life> $crate::rt::owned::Encode for $name<$life> {
+            const ROWS: &'static [$crate::rt::owned::Row] = &[$(
+                $crate::__view_row!($name $life $shape $field $number $($($kind $(($of))?)+)?),
+            )*];
+
             fn about() -> $crate::rt::owned::About {
                 $crate::rt::owned::About::new(
                     ::core::stringify!($name),
                     ($full, $crate::rt::owned::None),
-                    &const { [$(
-                        $crate::__view_row!($name $life $shape $field $number $($($kind $(($of))?)+)?),
-                    )*] },
+                    Self::ROWS,
                 )
             }
 

@@ -79,6 +79,21 @@ impl Row {
     }
 }
 
+/// Whether there are fields, and none of them is a message or a map.
+#[must_use]
+pub const fn are_flat(rows: &[Row]) -> bool {
+    let mut at = 0;
+    while at < rows.len() {
+        match rows[at].line {
+            Line::One(Holds::Value(_)) | Line::List(Holds::Value(_)) | Line::Numbers => {}
+            Line::Oneof(members) if are_flat(members) => {}
+            _ => return false,
+        }
+        at += 1;
+    }
+    at > 0
+}
+
 /// [`Names`] of an owned message.
 impl Names<'static> for About {
     fn message(self) -> &'static str {

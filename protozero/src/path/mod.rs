@@ -22,7 +22,7 @@ pub(crate) use about::path as path_of;
 #[cfg(feature = "bytes")]
 pub(crate) use about::path_in_rest;
 #[cfg(feature = "alloc")]
-pub use about::{About, Holds, Line, Named, Row, Unnamed};
+pub use about::{About, Holds, Line, Named, Row, Unnamed, are_flat};
 pub use schema::FieldPath;
 
 use crate::decode::{Reader, Value};

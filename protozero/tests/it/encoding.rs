@@ -1,5 +1,7 @@
 //! All ways to encode an owned message, their limits, and extensions.
 
+use std::collections::BTreeMap;
+
 use protozero::extension::{Enum, Int32, Nested, Packed, Repeated, Single, Sint64, Text, Unpacked};
 use protozero::{
     DecodeErrorKind, Enumeration, Extendable, Extension, FixedSink, HeapSink, Message, ReadError,
@@ -165,6 +167,51 @@ fn what_is_written_can_be_read() {
         while let Some(next) = deeper.next.take().or(deeper.group.take()) {
             deeper = *next;
         }
+    }
+}
+
+/// A message without messages in it.
+#[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
+struct Leaf {
+    #[pb(uint32, 1)]
+    value: Option<u32>,
+}
+
+/// A message with all that counts as one more level.
+#[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown)]
+struct Branch {
+    #[pb(message, 1, boxed)]
+    next: Option<Box<Branch>>,
+    #[pb(message, 2, repeated)]
+    leaves: Vec<Leaf>,
+    #[pb(map(uint32, uint32), 3)]
+    numbers: BTreeMap<u32, u32>,
+    #[pb(map(uint32, message), 4)]
+    messages: BTreeMap<u32, Leaf>,
+}
+
+#[test]
+fn the_depth_ends_with_messages_that_have_none_inside() {
+    let in_levels = |levels: usize, inner: &Branch| {
+        let around = |inner, _| Branch { next: Some(Box::new(inner)), ..Branch::default() };
+        (0..levels).fold(inner.clone(), around)
+    };
+    // How many levels are below the branch itself.
+    for (inner, own) in [
+        (Branch { leaves: vec![Leaf::default(), Leaf { value: Some(7) }], ..Branch::default() }, 1),
+        (Branch { numbers: [(1, 2), (3, 4)].into(), ..Branch::default() }, 1),
+        (Branch { messages: [(1, Leaf { value: Some(7) })].into(), ..Branch::default() }, 2),
+    ] {
+        let deepest = in_levels(100 - own, &inner);
+        let bytes = deepest.encode_to_vec();
+        assert_eq!((deepest.encoded_len(), Branch::decode(&bytes)), (bytes.len(), Ok(deepest)));
+        let deeper = in_levels(101 - own, &inner);
+        let error = Err(WriteError::TooDeep { depth: 100 });
+        assert_eq!(deeper.try_encode_to_vec(), error, "{inner:?}");
+        // What does not fit is not counted.
+        assert!(deeper.encoded_len() < bytes.len() + 3, "{inner:?}");
     }
 }
 

@@ -239,6 +239,11 @@ impl Output for Direct<'_> {
         None
     }
 
+    fn open_flat(&mut self) -> Option<usize> {
+        self.refuse();
+        None
+    }
+
     fn close(&mut self, _: u32, _: usize) {
         self.refuse();
     }
@@ -418,6 +423,11 @@ impl Output for Value<'_, '_> {
     }
 
     fn open(&mut self) -> Option<usize> {
+        self.direct.refuse();
+        None
+    }
+
+    fn open_flat(&mut self) -> Option<usize> {
         self.direct.refuse();
         None
     }
