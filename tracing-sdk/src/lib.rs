@@ -147,11 +147,11 @@ pub use protos;
 pub mod __private {
     pub use crate::category::CategoryRef;
     pub use crate::event::annotate::{ByDebug, ByDisplay, Interned};
-    pub use crate::event::argument::argument;
+    pub use crate::event::annotation_value::annotation_value;
     pub use crate::flow::Flows;
     pub use crate::intern::{StaticName, key_of};
     pub use crate::on::ON;
-    pub use crate::sequence::Fill;
+    pub use crate::sequence::Arguments;
     pub use crate::site::future::{end_error, end_result, end_return, traced_until};
     pub use crate::site::guard::{Slice, TrackSlice};
     #[cfg(feature = "off")]

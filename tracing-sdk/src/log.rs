@@ -20,7 +20,7 @@ use crate::event::Event;
 use crate::intern::EventName;
 use crate::intern::{Location, StaticName};
 use crate::level::Level;
-use crate::sequence::{Fill, Spec, thread};
+use crate::sequence::{Arguments, Spec, thread};
 use crate::source::registry;
 
 /// How many targets a thread remembers. Programs may make them at run time.
@@ -216,7 +216,7 @@ fn write(record: &Record<'_>) {
             event.location(location);
         }
     };
-    thread::write(bits, &spec, Some(&mut Fill::Closure(&mut fill)));
+    thread::write(bits, &spec, Some(&mut Arguments::Closure(&mut fill)));
     if text.capacity() <= TEXT_BYTES_KEPT {
         let _ = TEXT.try_with(|kept| kept.set(text));
     }

@@ -370,14 +370,14 @@ macro_rules! __event {
         ::core::option::Option::None
     };
     (@fill [$((annotate $key:tt $($value:tt)*))+]) => {
-        ::core::option::Option::Some($crate::__private::Fill::Annotations(
+        ::core::option::Option::Some($crate::__private::Arguments::Annotations(
             $crate::__static!([$crate::__private::StaticName; [$(::core::stringify!($key)),+].len()] =
                 [$($crate::__private::StaticName::key($crate::__event!(@key $key))),+]),
-            &[$($crate::__private::argument(&$($value)*)),+],
+            &[$($crate::__private::annotation_value(&$($value)*)),+],
         ))
     };
     (@fill [$($write:tt)*]) => {
-        ::core::option::Option::Some($crate::__private::Fill::Closure(
+        ::core::option::Option::Some($crate::__private::Arguments::Closure(
             &mut $crate::__private::closure(|event| { $($crate::__event!(@write event $write);)* }),
         ))
     };

@@ -3,12 +3,12 @@
 //! | module | what |
 //! |---|---|
 //! | [`counter_value`] | the value of a counter |
-//! | [`mod@argument`] | what call sites hand over |
+//! | [`mod@annotation_value`] | what call sites hand over |
 //! | [`annotate`] | values of annotations: the trait, and what a value is written with |
 //! | [`types`] | types of the standard library as annotations |
 
 pub(crate) mod annotate;
-pub(crate) mod argument;
+pub(crate) mod annotation_value;
 pub(crate) mod counter_value;
 mod types;
 
@@ -17,7 +17,7 @@ use protozero::Writer as _;
 use protozero::wire::varint;
 
 use self::annotate::{Annotate, Simple, Value};
-use self::argument::{Argument, argument};
+use self::annotation_value::{AnnotationValue, annotation_value};
 use crate::flow::Flow;
 #[cfg(feature = "tracing")]
 use crate::intern::Place;
@@ -114,40 +114,40 @@ impl<'e, 'p> Event<'e, 'p> {
         key: &'static StaticName,
         value: &(impl Annotate + ?Sized),
     ) -> &mut Self {
-        self.annotate_with(key, argument(&value));
+        self.annotate_with(key, annotation_value(&value));
         self
     }
 
     /// For all call sites, so that they stay small.
     #[inline(never)]
-    pub(crate) fn annotate_with(&mut self, key: &'static StaticName, value: Argument<'_>) {
+    pub(crate) fn annotate_with(&mut self, key: &'static StaticName, value: AnnotationValue<'_>) {
         if self.drop_annotations {
             return;
         }
         let is_absent = match value {
-            Argument::Simple(value) => matches!(value, Simple::Absent),
-            Argument::Other(value) => value.is_absent(),
+            AnnotationValue::Simple(value) => matches!(value, Simple::Absent),
+            AnnotationValue::Other(value) => value.is_absent(),
         };
         if is_absent {
             return;
         }
         let mut message = annotation(self.message, key, self.interning.key(key));
         match value {
-            Argument::Simple(Simple::Absent) => {}
-            Argument::Simple(Simple::Varint(tag, value)) => {
+            AnnotationValue::Simple(Simple::Absent) => {}
+            AnnotationValue::Simple(Simple::Varint(tag, value)) => {
                 let mut field = [tag; 1 + varint::LEN_MAX];
                 let mut bytes = [0; varint::LEN_MAX];
                 let len = varint::encode(value, &mut bytes);
                 field[1..].copy_from_slice(&bytes);
                 message.append_raw(&field[..1 + len]);
             }
-            Argument::Simple(Simple::Double(value)) => {
+            AnnotationValue::Simple(Simple::Double(value)) => {
                 message.double_value(value);
             }
-            Argument::Simple(Simple::Str(value)) => {
+            AnnotationValue::Simple(Simple::Str(value)) => {
                 message.string_value(value);
             }
-            Argument::Other(value) => value.annotate(Value::new(message, self.interning)),
+            AnnotationValue::Other(value) => value.annotate(Value::new(message, self.interning)),
         }
     }
 

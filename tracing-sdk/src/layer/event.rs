@@ -7,7 +7,7 @@ use super::field::{Annotations, Special};
 use crate::category::Members;
 use crate::event::Event;
 use crate::intern::{EventName, StaticName};
-use crate::sequence::{Fill, Spec, thread};
+use crate::sequence::{Arguments, Spec, thread};
 use crate::track::Track;
 
 /// How much memory for texts a thread keeps for its next event, bytes.
@@ -61,7 +61,7 @@ pub(super) fn record(event: &tracing::Event<'_>) {
             }
             event.record(&mut Annotations { site, event: out });
         };
-        thread::write(bits, &spec, Some(&mut Fill::Closure(&mut fill)));
+        thread::write(bits, &spec, Some(&mut Arguments::Closure(&mut fill)));
     }
     if special.message.text.capacity() + special.track.capacity() <= TEXT_BYTES_KEPT {
         let _ = SPECIAL.try_with(|cell| cell.set(Some(special)));

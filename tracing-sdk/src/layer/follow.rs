@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::flow::Flow;
 use crate::intern::EventName;
 use crate::intern::StaticName;
-use crate::sequence::{Fill, Spec, thread};
+use crate::sequence::{Arguments, Spec, thread};
 
 /// Another span follows from `span`. The arrow needs an event to begin at. That is an instant on the calling thread,
 /// because the slice of `span` has begun, and its end may come after the beginning of the other.
@@ -25,7 +25,7 @@ pub(super) fn from(span: &Span) -> Option<Flow> {
     let mut fill = |event: &mut Event<'_, '_>| {
         event.flow(flow).annotate_static(&KEY, site.name.text());
     };
-    let mut fill = Fill::Closure(&mut fill);
-    thread::write_locked(clock::now_ns(), bits, &spec, Some(&mut fill));
+    let mut arguments = Arguments::Closure(&mut fill);
+    thread::write_locked(clock::now_ns(), bits, &spec, Some(&mut arguments));
     Some(flow)
 }

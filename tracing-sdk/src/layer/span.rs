@@ -20,11 +20,11 @@ use crate::category::Members;
 use crate::clock;
 use crate::event::Event;
 use crate::event::annotate::Simple;
-use crate::event::argument::Argument;
+use crate::event::annotation_value::AnnotationValue;
 use crate::flow::Flow;
 use crate::intern::EventName;
 use crate::sequence::thread::{self, Written};
-use crate::sequence::{Fill, Spec};
+use crate::sequence::{Arguments, Spec};
 use crate::source::registry;
 use crate::track::Track;
 
@@ -222,9 +222,9 @@ impl Span {
             });
         };
         let now_ns = clock::now_ns();
-        let mut fill = Fill::Closure(&mut fill);
-        let fill = (!is_plain).then_some(&mut fill);
-        let written = thread::write_locked(now_ns, bits, &spec, fill);
+        let mut arguments = Arguments::Closure(&mut fill);
+        let arguments = (!is_plain).then_some(&mut arguments);
+        let written = thread::write_locked(now_ns, bits, &spec, arguments);
         if written.bits != 0 {
             self.flows.clear();
             if form != Form::Part {
@@ -243,13 +243,13 @@ impl Span {
         let written = match values.is_empty() {
             true => thread::write_locked(now_ns, bits, &spec, None),
             false => {
-                let mut arguments = [Argument::Simple(Simple::Absent); ARGUMENTS_MAX];
+                let mut place = [AnnotationValue::Simple(Simple::Absent); ARGUMENTS_MAX];
                 let mut annotate = |event: &mut Event<'_, '_>| values.annotate(event, site, false);
-                let mut fill = match values.arguments(site, &mut arguments) {
-                    Some(arguments) => Fill::Annotations(&site.keys, arguments),
-                    None => Fill::Closure(&mut annotate),
+                let mut arguments = match values.arguments(site, &mut place) {
+                    Some(values) => Arguments::Annotations(&site.keys, values),
+                    None => Arguments::Closure(&mut annotate),
                 };
-                thread::write_locked(now_ns, bits, &spec, Some(&mut fill))
+                thread::write_locked(now_ns, bits, &spec, Some(&mut arguments))
             }
         };
         if written.bits != 0 {
@@ -283,9 +283,9 @@ impl Span {
             event.flow(flow);
             values.annotate(event, site, false);
         };
-        let mut fill = Fill::Closure(&mut fill);
-        let fill = Some(&mut fill);
-        thread::write_missing_locked(bits, &mut life.written, self.made_for, &begin, fill);
+        let mut arguments = Arguments::Closure(&mut fill);
+        let arguments = Some(&mut arguments);
+        thread::write_missing_locked(bits, &mut life.written, self.made_for, &begin, arguments);
         self.life = Some(life);
     }
 
@@ -315,10 +315,10 @@ impl Span {
                 event.flow(*flow);
             });
         };
-        let mut fill = Fill::Closure(&mut fill);
-        let fill = (!is_plain).then_some(&mut fill);
+        let mut arguments = Arguments::Closure(&mut fill);
+        let arguments = (!is_plain).then_some(&mut arguments);
         let end = spec(TrackEventType::TYPE_SLICE_END, site, track);
-        thread::write_to_locked(written, &end, fill);
+        thread::write_to_locked(written, &end, arguments);
     }
 
     /// The span has ended.
@@ -336,7 +336,7 @@ impl Span {
                 event.flow(*flow);
             });
         };
-        thread::write_to(life.written, &end, Some(&mut Fill::Closure(&mut fill)));
+        thread::write_to(life.written, &end, Some(&mut Arguments::Closure(&mut fill)));
     }
 
     fn flow(&mut self) -> Flow {

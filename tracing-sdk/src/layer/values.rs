@@ -10,7 +10,7 @@ use super::callsite::{CallSite, Role};
 use super::field::Causes;
 use crate::event::Event;
 use crate::event::annotate::{Annotate, Simple, Value as Out};
-use crate::event::argument::Argument;
+use crate::event::annotation_value::AnnotationValue;
 use crate::event::counter_value::CounterValue;
 use crate::site::sticky::Counter;
 
@@ -111,13 +111,13 @@ impl Values {
     pub(super) fn arguments<'v, 'o>(
         &'v self,
         site: &'static CallSite,
-        out: &'o mut [Argument<'v>; ARGUMENTS_MAX],
-    ) -> Option<&'o [Argument<'v>]> {
+        out: &'o mut [AnnotationValue<'v>; ARGUMENTS_MAX],
+    ) -> Option<&'o [AnnotationValue<'v>]> {
         let mut count = 0;
         for value in &self.values {
             let place = out.get_mut(value.field).filter(|_| value.field >= count)?;
             site.key(value.field)?;
-            *place = Argument::Simple(simple(&value.stored, &self.texts)?);
+            *place = AnnotationValue::Simple(simple(&value.stored, &self.texts)?);
             count = value.field + 1;
         }
         out.get(..count)

@@ -36,7 +36,7 @@ use self::thread_time::ThreadTime;
 use crate::category::Members;
 use crate::clock;
 use crate::event::Event;
-use crate::event::argument::Argument;
+use crate::event::annotation_value::AnnotationValue;
 use crate::event::counter_value::CounterValue;
 use crate::fields;
 use crate::interceptor::Intercepted;
@@ -111,26 +111,26 @@ impl<'s, 't> Spec<'s, 't> {
     }
 }
 
-/// What an event has beside its [`Spec`].
-struct Arguments<'a, 'f> {
+/// What an event has beside its [`Spec`], if it is not short.
+struct Content<'a, 'f> {
     /// How many events were lost before it.
     lost: u64,
     thread_time: Option<i64>,
-    fill: Option<&'a mut Fill<'f>>,
+    arguments: Option<&'a mut Arguments<'f>>,
 }
 
 /// The arguments of an event.
 #[doc(hidden)]
-pub enum Fill<'f> {
+pub enum Arguments<'f> {
     /// As many keys as values.
-    Annotations(&'static [StaticName], &'f [Argument<'f>]),
+    Annotations(&'static [StaticName], &'f [AnnotationValue<'f>]),
     /// Writes them.
     Closure(&'f mut (dyn FnMut(&mut Event<'_, '_>) + 'f)),
 }
 
-impl core::fmt::Debug for Fill<'_> {
+impl core::fmt::Debug for Arguments<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("Fill")
+        f.write_str("Arguments")
     }
 }
 
@@ -240,12 +240,12 @@ impl Sequence {
         &mut self,
         now_ns: u64,
         spec: &Spec<'_, '_>,
-        fill: Option<&mut Fill<'_>>,
+        arguments: Option<&mut Arguments<'_>>,
         deliver: Deliver,
     ) -> Outcome {
-        match self.write_short(now_ns, spec, fill.as_deref()) {
+        match self.write_short(now_ns, spec, arguments.as_deref()) {
             true => Outcome { is_stored: true, panic: None },
-            false => self.write_long(now_ns, spec, fill, deliver),
+            false => self.write_long(now_ns, spec, arguments, deliver),
         }
     }
 
@@ -255,19 +255,19 @@ impl Sequence {
         &mut self,
         now_ns: u64,
         spec: &Spec<'_, '_>,
-        fill: Option<&mut Fill<'_>>,
+        arguments: Option<&mut Arguments<'_>>,
         deliver: Deliver,
     ) -> Outcome {
         let is_ready = (!self.needs_opening || self.open_again(now_ns))
             && spec.track.is_none_or(|track| self.describe_chain(track, now_ns, spec.time_ns));
         if !is_ready {
-            self.count_loss(now_ns, spec, fill.is_some());
+            self.count_loss(now_ns, spec, arguments.is_some());
             return Outcome { is_stored: false, panic: None };
         }
-        let had_arguments = fill.is_some();
-        let filled = match fill {
+        let had_arguments = arguments.is_some();
+        let filled = match arguments {
             None if self.lost == 0 && !self.is_special => self.encode(now_ns, spec, None),
-            fill => self.encode_with_arguments(now_ns, spec, fill, deliver),
+            arguments => self.encode_with_arguments(now_ns, spec, arguments, deliver),
         };
         let is_stored = !self.writer.is_dropping();
         match is_stored {
@@ -282,13 +282,13 @@ impl Sequence {
         &mut self,
         now_ns: u64,
         spec: &Spec<'_, '_>,
-        fill: Option<&mut Fill<'_>>,
+        arguments: Option<&mut Arguments<'_>>,
         deliver: Deliver,
     ) -> std::thread::Result<()> {
         let thread_time =
             if self.is_special { self.sample_thread_time(now_ns, spec) } else { None };
         let filled =
-            self.encode_all(now_ns, spec, Arguments { lost: self.lost, thread_time, fill });
+            self.encode_all(now_ns, spec, Content { lost: self.lost, thread_time, arguments });
         if self.is_special && deliver == Deliver::Now {
             self.deliver();
         }
@@ -301,9 +301,9 @@ impl Sequence {
         &mut self,
         now_ns: u64,
         spec: &Spec<'_, '_>,
-        fill: Option<&mut Fill<'_>>,
+        arguments: Option<&mut Arguments<'_>>,
     ) -> std::thread::Result<()> {
-        self.encode_all(now_ns, spec, Arguments { lost: 0, thread_time: None, fill })
+        self.encode_all(now_ns, spec, Content { lost: 0, thread_time: None, arguments })
     }
 
     /// [`encode`](Self::encode) with arguments. One copy for all callers: it is 5 KB.
@@ -312,9 +312,9 @@ impl Sequence {
         &mut self,
         now_ns: u64,
         spec: &Spec<'_, '_>,
-        arguments: Arguments<'_, '_>,
+        content: Content<'_, '_>,
     ) -> std::thread::Result<()> {
-        self.encode(now_ns, spec, Some(arguments))
+        self.encode(now_ns, spec, Some(content))
     }
 
     /// For events on the track of the thread, if the session asks for it.
@@ -338,7 +338,7 @@ impl Sequence {
         &mut self,
         now_ns: u64,
         spec: &Spec<'_, '_>,
-        arguments: Option<Arguments<'_, '_>>,
+        content: Option<Content<'_, '_>>,
     ) -> std::thread::Result<()> {
         let settings = &self.running.settings;
         let interning = &mut self.interning;
@@ -385,13 +385,13 @@ impl Sequence {
                 message.double_counter_value(value);
             }
         }
-        let filled = match arguments {
+        let filled = match content {
             None => Ok(()),
-            Some(Arguments { lost, thread_time, fill }) => {
+            Some(Content { lost, thread_time, arguments }) => {
                 if let Some(value) = thread_time {
                     message.extra_counter_values(value);
                 }
-                fill_event(&mut message, interning, settings.drop_annotations, lost, fill)
+                fill_event(&mut message, interning, settings.drop_annotations, lost, arguments)
             }
         };
         drop(message);
@@ -474,20 +474,20 @@ fn fill_event(
     interning: &mut Interning,
     drop_annotations: bool,
     lost: u64,
-    fill: Option<&mut Fill<'_>>,
+    arguments: Option<&mut Arguments<'_>>,
 ) -> std::thread::Result<()> {
     let mut event = Event::new(message, interning, drop_annotations);
     if lost != 0 {
         event.lost_events(lost);
     }
-    match fill {
+    match arguments {
         None => Ok(()),
-        Some(Fill::Annotations(keys, values)) => catch_unwind(AssertUnwindSafe(|| {
+        Some(Arguments::Annotations(keys, values)) => catch_unwind(AssertUnwindSafe(|| {
             for (key, value) in keys.iter().zip(*values) {
                 event.annotate_with(key, *value);
             }
         })),
-        Some(Fill::Closure(fill)) => catch_unwind(AssertUnwindSafe(|| fill(&mut event))),
+        Some(Arguments::Closure(fill)) => catch_unwind(AssertUnwindSafe(|| fill(&mut event))),
     }
 }
 

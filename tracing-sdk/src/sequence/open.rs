@@ -7,9 +7,9 @@ use protos::{ClockSnapshotWriter, TrackEventDefaultsWriter};
 use protozero::Writer as _;
 
 use super::thread_time::ThreadTime;
-use super::{Fill, Sequence, Spec};
+use super::{Arguments, Sequence, Spec};
 use crate::event::annotate::Simple;
-use crate::event::argument::Argument;
+use crate::event::annotation_value::AnnotationValue;
 use crate::fields;
 use crate::intern::StaticName;
 use crate::source::settings::{
@@ -119,14 +119,14 @@ impl Sequence {
     /// Writes the ends that found no memory before. False if one finds none again.
     fn write_late_ends(&mut self, now_ns: u64) -> bool {
         static KEYS: [StaticName; 1] = [StaticName::key("lost_arguments")];
-        let arguments = [Argument::Simple(Simple::bool(true))];
-        let mut mark = Fill::Annotations(&KEYS, &arguments);
+        let arguments = [AnnotationValue::Simple(Simple::bool(true))];
+        let mut mark = Arguments::Annotations(&KEYS, &arguments);
         while let Some(end) = self.late_ends.first() {
             // The sequence that began the slice has described its track.
             let track = end.track.map(Track::from_uuid);
             let spec = Spec { time_ns: Some(end.time_ns), ..Spec::end(track.as_ref()) };
-            let fill = end.had_arguments.then_some(&mut mark);
-            let _no_panic = self.encode_late_end(now_ns, &spec, fill);
+            let arguments = end.had_arguments.then_some(&mut mark);
+            let _no_panic = self.encode_late_end(now_ns, &spec, arguments);
             if self.writer.is_dropping() {
                 return false;
             }

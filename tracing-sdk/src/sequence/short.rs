@@ -11,10 +11,10 @@ use client::write::short::ShortPacket;
 use protozero::rt;
 use protozero::wire::varint::{self, LEN_MAX};
 
-use super::{Fill, Sequence, Spec};
+use super::{Arguments, Sequence, Spec};
 use crate::category::Members;
 use crate::event::annotate::Simple;
-use crate::event::argument::Argument;
+use crate::event::annotation_value::AnnotationValue;
 use crate::event::counter_value::CounterValue;
 use crate::intern::{EventName, Interning, StaticName};
 use crate::source::settings::NEEDS_STATE;
@@ -50,9 +50,9 @@ impl Sequence {
         &mut self,
         now_ns: u64,
         spec: &Spec<'_, '_>,
-        fill: Option<&Fill<'_>>,
+        arguments: Option<&Arguments<'_>>,
     ) -> bool {
-        if matches!(fill, Some(Fill::Closure(_))) {
+        if matches!(arguments, Some(Arguments::Closure(_))) {
             return false;
         }
         let is_ready = !self.needs_opening
@@ -75,7 +75,7 @@ impl Sequence {
         if self.interning.has_definitions() {
             return false;
         }
-        let bytes_max = fill.map_or(BYTES_MAX, |_| ANNOTATED_BYTES_MAX);
+        let bytes_max = arguments.map_or(BYTES_MAX, |_| ANNOTATED_BYTES_MAX);
         let Some(mut packet) = self.writer.new_short_packet(bytes_max) else { return false };
         // A loss asks for an opening. Behind the opening comes the event that tells the loss, or a flush, which
         // leaves no chunk for a short packet.
@@ -102,7 +102,7 @@ impl Sequence {
             Some(CounterValue::Int(value)) => packet.varint::<30>(value.cast_unsigned()),
             Some(CounterValue::Double(value)) => packet.fixed64::<44>(value.to_bits()),
         }
-        if let Some(Fill::Annotations(keys, values)) = fill {
+        if let Some(Arguments::Annotations(keys, values)) = arguments {
             let is_stored = !self.running.settings.drop_annotations
                 && annotate(packet, begin, &mut self.interning, keys, values);
             if is_stored {
@@ -139,10 +139,10 @@ fn annotate(
     begin: usize,
     interning: &mut Interning,
     keys: &'static [StaticName],
-    values: &[Argument<'_>],
+    values: &[AnnotationValue<'_>],
 ) -> bool {
     for (key, value) in keys.iter().zip(values) {
-        let Argument::Simple(value) = *value else { return false };
+        let AnnotationValue::Simple(value) = *value else { return false };
         if matches!(value, Simple::Absent) {
             continue;
         }

@@ -24,9 +24,9 @@ mod annotations {
 
     use crate::clock;
     use crate::event::annotate::Simple;
-    use crate::event::argument::{Argument, argument};
+    use crate::event::annotation_value::{AnnotationValue, annotation_value};
     use crate::intern::{EventName, StaticName};
-    use crate::sequence::{Deliver, Fill, Members, Sequence, Spec};
+    use crate::sequence::{Arguments, Deliver, Members, Sequence, Spec};
     use crate::source::registry;
     use crate::tests::{A, Place, alone};
 
@@ -51,19 +51,19 @@ mod annotations {
             Self { place, consumer, sequence, cases: Vec::new() }
         }
 
-        fn long(&mut self, keys: &'static [StaticName], values: &[Argument<'_>]) {
+        fn long(&mut self, keys: &'static [StaticName], values: &[AnnotationValue<'_>]) {
             let spec = Spec::instant(Members::One(&A), EventName::Static(&NAME));
-            let mut fill = Fill::Annotations(keys, values);
-            let fill = Some(&mut fill);
-            let outcome = self.sequence.write_long(clock::now_ns(), &spec, fill, Deliver::Now);
+            let mut arguments = Arguments::Annotations(keys, values);
+            let arguments = Some(&mut arguments);
+            let outcome = self.sequence.write_long(clock::now_ns(), &spec, arguments, Deliver::Now);
             assert!(outcome.is_stored && outcome.panic.is_none());
             self.cases.last_mut().expect("a case").push(true);
         }
 
-        fn short(&mut self, keys: &'static [StaticName], values: &[Argument<'_>]) -> bool {
+        fn short(&mut self, keys: &'static [StaticName], values: &[AnnotationValue<'_>]) -> bool {
             let spec = Spec::instant(Members::One(&A), EventName::Static(&NAME));
-            let fill = Fill::Annotations(keys, values);
-            let is_written = self.sequence.write_short(clock::now_ns(), &spec, Some(&fill));
+            let arguments = Arguments::Annotations(keys, values);
+            let is_written = self.sequence.write_short(clock::now_ns(), &spec, Some(&arguments));
             if is_written {
                 self.cases.last_mut().expect("a case").push(false);
             }
@@ -71,7 +71,12 @@ mod annotations {
         }
 
         /// Writes an event through the stream and without it.
-        fn check(&mut self, keys: &'static [StaticName], values: &[Argument<'_>], is_short: bool) {
+        fn check(
+            &mut self,
+            keys: &'static [StaticName],
+            values: &[AnnotationValue<'_>],
+            is_short: bool,
+        ) {
             self.cases.push(Vec::new());
             // The first one may define names.
             self.long(keys, values);
@@ -121,27 +126,40 @@ mod annotations {
         let names = (0..count).map(|n| StaticName::key(String::leak(format!("key {n}"))));
         let keys: &'static [StaticName] = Vec::leak(names.collect());
         keys.iter().for_each(|key| _ = recording.sequence.interning.key(key));
-        let text = |len| Argument::Simple(Simple::Str(&"0123456789abcdef".repeat(8).leak()[..len]));
-        let simple = |value| [Argument::Simple(value)];
+        let text =
+            |len| AnnotationValue::Simple(Simple::Str(&"0123456789abcdef".repeat(8).leak()[..len]));
+        let simple = |value| [AnnotationValue::Simple(value)];
         for first in [0, 140, count - 8] {
             let keys = &keys[first..];
             let numbers = [0, 1, 127, 128, 16_383, 16_384, u64::MAX >> 8, 1 << 56, u64::MAX];
             for value in numbers {
                 recording.check(&keys[..1], &simple(Simple::uint(value)), true);
                 recording.check(&keys[..1], &simple(Simple::int(-value.cast_signed())), true);
-                recording.check(&keys[..2], &[argument(&&value), argument(&&"text")], true);
+                recording.check(
+                    &keys[..2],
+                    &[annotation_value(&&value), annotation_value(&&"text")],
+                    true,
+                );
             }
             recording.check(&keys[..1], &simple(Simple::bool(true)), true);
             recording.check(&keys[..1], &simple(Simple::pointer(0x7fff_1234_5678)), true);
-            recording.check(&keys[..2], &[argument(&&0.5), argument(&&f32::NAN)], true);
-            recording.check(&keys[..2], &[argument(&&None::<u8>), argument(&&Some(7))], true);
-            recording.check(&keys[..6], &[argument(&&0); 6], true);
+            recording.check(
+                &keys[..2],
+                &[annotation_value(&&0.5), annotation_value(&&f32::NAN)],
+                true,
+            );
+            recording.check(
+                &keys[..2],
+                &[annotation_value(&&None::<u8>), annotation_value(&&Some(7))],
+                true,
+            );
+            recording.check(&keys[..6], &[annotation_value(&&0); 6], true);
             (0..60).for_each(|len| recording.check(&keys[..1], &[text(len)], true));
             // Too long, too many, or of another type.
             (110..128).for_each(|len| recording.check(&keys[..1], &[text(len)], false));
             recording.check(&keys[..2], &[text(50), text(50)], false);
-            recording.check(&keys[..8], &[argument(&&u64::MAX); 8], false);
-            recording.check(&keys[..2], &[argument(&&1), argument(&&[1])], false);
+            recording.check(&keys[..8], &[annotation_value(&&u64::MAX); 8], false);
+            recording.check(&keys[..2], &[annotation_value(&&1), annotation_value(&&[1])], false);
         }
         recording.end();
     }

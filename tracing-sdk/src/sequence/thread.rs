@@ -6,7 +6,7 @@ use std::panic::resume_unwind;
 
 use protos::TrackEventType;
 
-use super::{Deliver, Fill, Sequence, Spec};
+use super::{Arguments, Deliver, Sequence, Spec};
 use crate::clock;
 use crate::fork;
 use crate::on::ON;
@@ -120,8 +120,12 @@ impl Written {
 
 /// Writes an event to the instances in `bits`.
 #[inline(always)]
-pub(crate) fn write(bits: u32, spec: &Spec<'_, '_>, fill: Option<&mut Fill<'_>>) -> Written {
-    write_and(Deliver::Now, None, bits, spec, fill)
+pub(crate) fn write(
+    bits: u32,
+    spec: &Spec<'_, '_>,
+    arguments: Option<&mut Arguments<'_>>,
+) -> Written {
+    write_and(Deliver::Now, None, bits, spec, arguments)
 }
 
 /// As [`write()`], of a caller that holds a lock of the library, and has read the clock.
@@ -130,9 +134,9 @@ pub(crate) fn write_locked(
     now_ns: u64,
     bits: u32,
     spec: &Spec<'_, '_>,
-    fill: Option<&mut Fill<'_>>,
+    arguments: Option<&mut Arguments<'_>>,
 ) -> Written {
-    write_and(Deliver::Later, Some(now_ns), bits, spec, fill)
+    write_and(Deliver::Later, Some(now_ns), bits, spec, arguments)
 }
 
 #[inline(always)]
@@ -141,7 +145,7 @@ fn write_and(
     now_ns: Option<u64>,
     bits: u32,
     spec: &Spec<'_, '_>,
-    mut fill: Option<&mut Fill<'_>>,
+    mut arguments: Option<&mut Arguments<'_>>,
 ) -> Written {
     with(|sequences| {
         let now_ns = now_ns.unwrap_or_else(clock::now_ns);
@@ -149,11 +153,11 @@ fn write_and(
         let mut panic = None;
         for slot in slots_of(bits) {
             if let Some(Some(sequence)) = sequences.slots.get_mut(slot) {
-                let outcome = sequence.write(now_ns, spec, fill.as_deref_mut(), deliver);
+                let outcome = sequence.write(now_ns, spec, arguments.as_deref_mut(), deliver);
                 written.bits |= u32::from(outcome.is_stored) << slot;
                 if outcome.panic.is_some() {
                     // The other sessions get the event without arguments.
-                    (panic, fill) = (outcome.panic, None);
+                    (panic, arguments) = (outcome.panic, None);
                 }
             }
         }
@@ -175,14 +179,22 @@ fn slots_of(mut bits: u32) -> impl Iterator<Item = usize> {
 }
 
 /// Writes an event to those instances of `written` that still run.
-pub(crate) fn write_to(written: Written, spec: &Spec<'_, '_>, fill: Option<&mut Fill<'_>>) {
-    write_to_and(Deliver::Now, written, spec, fill);
+pub(crate) fn write_to(
+    written: Written,
+    spec: &Spec<'_, '_>,
+    arguments: Option<&mut Arguments<'_>>,
+) {
+    write_to_and(Deliver::Now, written, spec, arguments);
 }
 
 /// As [`write_to`], of a caller that holds a lock of the library.
 #[cfg(feature = "tracing")]
-pub(crate) fn write_to_locked(written: Written, spec: &Spec<'_, '_>, fill: Option<&mut Fill<'_>>) {
-    write_to_and(Deliver::Later, written, spec, fill);
+pub(crate) fn write_to_locked(
+    written: Written,
+    spec: &Spec<'_, '_>,
+    arguments: Option<&mut Arguments<'_>>,
+) {
+    write_to_and(Deliver::Later, written, spec, arguments);
 }
 
 #[inline(always)]
@@ -190,7 +202,7 @@ fn write_to_and(
     deliver: Deliver,
     written: Written,
     spec: &Spec<'_, '_>,
-    mut fill: Option<&mut Fill<'_>>,
+    mut arguments: Option<&mut Arguments<'_>>,
 ) {
     with(|sequences| {
         let now_ns = clock::now_ns();
@@ -199,10 +211,10 @@ fn write_to_and(
             if let Some(Some(sequence)) = sequences.slots.get_mut(slot)
                 && written.has(slot, sequence.serial())
             {
-                let outcome = sequence.write(now_ns, spec, fill.as_deref_mut(), deliver);
+                let outcome = sequence.write(now_ns, spec, arguments.as_deref_mut(), deliver);
                 if outcome.panic.is_some() {
                     // The other sessions get the event without arguments.
-                    (panic, fill) = (outcome.panic, None);
+                    (panic, arguments) = (outcome.panic, None);
                 }
             }
         }
@@ -227,7 +239,7 @@ pub(crate) fn write_missing_locked(
     written: &mut Written,
     since: Written,
     spec: &Spec<'_, '_>,
-    mut fill: Option<&mut Fill<'_>>,
+    mut arguments: Option<&mut Arguments<'_>>,
 ) {
     let before = *written;
     let after = with(|sequences| {
@@ -241,8 +253,8 @@ pub(crate) fn write_missing_locked(
                 kept |= 1 << slot;
             } else if bits & (1 << slot) != 0 {
                 let spec = if since.has(slot, serial) { spec } else { &late };
-                let fill = fill.as_deref_mut();
-                let outcome = sequence.write(now_ns, spec, fill, Deliver::Later);
+                let arguments = arguments.as_deref_mut();
+                let outcome = sequence.write(now_ns, spec, arguments, Deliver::Later);
                 added |= u32::from(outcome.is_stored) << slot;
                 if let Some(panic) = outcome.panic {
                     sequences.unwind(added, spec, Deliver::Later, panic);

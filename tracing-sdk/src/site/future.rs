@@ -20,7 +20,7 @@ use crate::category::{CategoryRef, Members};
 use crate::event::annotate::{Annotate, ByDebug, ByDisplay};
 use crate::flow::Flow;
 use crate::intern::{EventName, StaticName};
-use crate::sequence::Fill;
+use crate::sequence::Arguments;
 use crate::track::Track;
 
 /// The slice of a future, or of a part of an `async fn`, from [`async_slice!`](crate::async_slice!).
@@ -111,9 +111,9 @@ impl AsyncSlice {
 
     /// Ends the slice with arguments: see [`end!`](crate::end).
     #[doc(hidden)]
-    pub fn end_with(mut self, time_ns: Option<u64>, fill: Option<Fill<'_>>) {
+    pub fn end_with(mut self, time_ns: Option<u64>, arguments: Option<Arguments<'_>>) {
         if let Some(open) = self.take() {
-            open.slice.end_with(time_ns, fill);
+            open.slice.end_with(time_ns, arguments);
         }
     }
 
@@ -218,7 +218,7 @@ where
 fn annotate_end(slice: TrackSlice<'_>, key: &'static StaticName, value: &impl Annotate) {
     slice.end_with(
         None,
-        Some(Fill::Closure(&mut |event| {
+        Some(Arguments::Closure(&mut |event| {
             event.annotate_static(key, value);
         })),
     );
@@ -234,7 +234,7 @@ async fn traced<F: Future>(
     let output = poll_fn(|context| {
         let _poll = slice.open.get().and_then(Option::as_ref).map(|open| {
             let site = Site::of(open.members, EventName::Static(open.name));
-            site.slice(Some(Fill::Closure(&mut |event| {
+            site.slice(Some(Arguments::Closure(&mut |event| {
                 event.flow(open.flow);
             })))
         });

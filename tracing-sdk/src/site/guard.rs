@@ -5,7 +5,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use super::kept::Kept;
 use crate::sequence::thread::{self, Written};
-use crate::sequence::{Fill, Spec};
+use crate::sequence::{Arguments, Spec};
 use crate::track::Track;
 
 /// An open slice on the track of a thread. It ends when this is dropped, also by a panic.
@@ -74,9 +74,9 @@ impl Slice {
 
     /// Ends the slice with arguments: see [`end!`](crate::end).
     #[doc(hidden)]
-    pub fn end_with(mut self, time_ns: Option<u64>, mut fill: Option<Fill<'_>>) {
+    pub fn end_with(mut self, time_ns: Option<u64>, mut arguments: Option<Arguments<'_>>) {
         let written = self.written.get_mut().map(core::mem::take).unwrap_or_default();
-        write_end(written, None, time_ns, fill.as_mut());
+        write_end(written, None, time_ns, arguments.as_mut());
     }
 }
 
@@ -131,9 +131,9 @@ impl<'a> TrackSlice<'a> {
 
     /// Ends the slice with arguments: see [`end!`](crate::end).
     #[doc(hidden)]
-    pub fn end_with(mut self, time_ns: Option<u64>, mut fill: Option<Fill<'_>>) {
+    pub fn end_with(mut self, time_ns: Option<u64>, mut arguments: Option<Arguments<'_>>) {
         if let Some((written, track)) = self.open.get_mut() {
-            write_end(core::mem::take(written), Some(track), time_ns, fill.as_mut());
+            write_end(core::mem::take(written), Some(track), time_ns, arguments.as_mut());
         }
     }
 }
@@ -153,9 +153,9 @@ fn write_end(
     written: Written,
     track: Option<&Track<'_>>,
     time_ns: Option<u64>,
-    fill: Option<&mut Fill<'_>>,
+    arguments: Option<&mut Arguments<'_>>,
 ) {
     if written.bits != 0 {
-        thread::write_to(written, &Spec { time_ns, ..Spec::end(track) }, fill);
+        thread::write_to(written, &Spec { time_ns, ..Spec::end(track) }, arguments);
     }
 }

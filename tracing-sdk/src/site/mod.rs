@@ -23,11 +23,11 @@ use protos::TrackEventType;
 use self::guard::{Slice, TrackSlice};
 use crate::category::{CategoryRef, Members};
 use crate::event::Event;
-use crate::event::argument::Argument;
+use crate::event::annotation_value::AnnotationValue;
 pub use crate::intern::EventName as Name;
 use crate::intern::StaticName;
 use crate::sequence::thread::{self, Written};
-use crate::sequence::{Fill, Spec};
+use crate::sequence::{Arguments, Spec};
 use crate::track::Track;
 
 /// An event, apart from its arguments.
@@ -74,49 +74,53 @@ impl<'s, 't> Site<'s, 't> {
     }
 
     #[inline(always)]
-    fn write(&self, fill: Option<Fill<'_>>) -> Written {
-        match fill {
+    fn write(&self, arguments: Option<Arguments<'_>>) -> Written {
+        match arguments {
             None => self.write_filled(None),
-            Some(Fill::Annotations(keys, values)) => self.write_annotated(keys, values),
-            Some(Fill::Closure(fill)) => self.write_with(fill),
+            Some(Arguments::Annotations(keys, values)) => self.write_annotated(keys, values),
+            Some(Arguments::Closure(fill)) => self.write_with(fill),
         }
     }
 
     #[inline(never)]
-    fn write_annotated(&self, keys: &'static [StaticName], values: &[Argument<'_>]) -> Written {
-        self.write_filled(Some(&mut Fill::Annotations(keys, values)))
+    fn write_annotated(
+        &self,
+        keys: &'static [StaticName],
+        values: &[AnnotationValue<'_>],
+    ) -> Written {
+        self.write_filled(Some(&mut Arguments::Annotations(keys, values)))
     }
 
     #[inline(never)]
     fn write_with(&self, fill: &mut dyn FnMut(&mut Event<'_, '_>)) -> Written {
-        self.write_filled(Some(&mut Fill::Closure(fill)))
+        self.write_filled(Some(&mut Arguments::Closure(fill)))
     }
 
     #[inline(never)]
-    fn write_filled(&self, fill: Option<&mut Fill<'_>>) -> Written {
+    fn write_filled(&self, arguments: Option<&mut Arguments<'_>>) -> Written {
         match self.0.members.map_or(0, Members::instances) {
             0 => Written::default(),
-            bits => thread::write(bits, &self.0, fill),
+            bits => thread::write(bits, &self.0, arguments),
         }
     }
 
     /// `instant!`
     #[inline(always)]
-    pub fn instant(self, fill: Option<Fill<'_>>) {
-        self.write(fill);
+    pub fn instant(self, arguments: Option<Arguments<'_>>) {
+        self.write(arguments);
     }
 
     /// `slice!`
     #[inline(always)]
-    pub fn slice(self, fill: Option<Fill<'_>>) -> Slice {
-        Slice::new(self.begin().write(fill))
+    pub fn slice(self, arguments: Option<Arguments<'_>>) -> Slice {
+        Slice::new(self.begin().write(arguments))
     }
 
     /// `slice!` with `track`.
     #[inline(always)]
-    pub fn track_slice(self, fill: Option<Fill<'_>>) -> TrackSlice<'t> {
+    pub fn track_slice(self, arguments: Option<Arguments<'_>>) -> TrackSlice<'t> {
         let track = self.0.track.copied().unwrap_or(Track::GLOBAL);
-        TrackSlice::new(self.begin().write(fill), track)
+        TrackSlice::new(self.begin().write(arguments), track)
     }
 }
 

@@ -5,21 +5,21 @@ use super::annotate::{Annotate, Simple};
 /// The value of an annotation.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
-pub enum Argument<'a> {
+pub enum AnnotationValue<'a> {
     /// Of a basic type, or nothing.
     Simple(Simple<'a>),
     /// It writes itself.
     Other(&'a dyn Annotate),
 }
 
-impl core::fmt::Debug for Argument<'_> {
+impl core::fmt::Debug for AnnotationValue<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("Argument")
+        f.write_str("AnnotationValue")
     }
 }
 
-/// The argument that a reference stands for.
+/// That of what a reference refers to.
 #[inline(always)]
-pub fn argument<'a, T: Annotate + ?Sized>(value: &'a &'a T) -> Argument<'a> {
-    (**value).simple().map_or(Argument::Other(value), Argument::Simple)
+pub fn annotation_value<'a, T: Annotate + ?Sized>(value: &'a &'a T) -> AnnotationValue<'a> {
+    (**value).simple().map_or(AnnotationValue::Other(value), AnnotationValue::Simple)
 }
