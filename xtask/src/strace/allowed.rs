@@ -1,6 +1,6 @@
 //! The calls that the loop may make, each with the reason why it does not wait.
 
-use super::line::{Call, file, has_flag};
+use super::line::{Call, Line, file, has_flag, parse};
 use std::collections::BTreeSet;
 
 /// When a call is allowed.
@@ -87,8 +87,12 @@ const ALLOWED: &[Allowed] = &[
         "makes a mapping, and reads no file. That of memory that a peer has waits for what the peer does with it",
     ),
     needed(&["munmap"], NotShared, "ends a mapping; the same"),
-    needed(&["mprotect", "madvise"], Always, "change a mapping"),
-    seldom(&["mremap", "brk"], Always, "changes mappings"),
+    needed(
+        &["mprotect", "madvise"],
+        Always,
+        "change a mapping; they wait for no peer, but for the thread that maps its memory (SECURITY.md)",
+    ),
+    seldom(&["mremap", "brk"], Always, "the same"),
     needed(&["memfd_create"], Always, "makes a file in memory"),
     needed(&["ftruncate", "fcntl", "close"], On(0, SHARED), "neither a disk nor a program answers"),
     needed(
@@ -139,8 +143,33 @@ pub fn needed_calls() -> impl Iterator<Item = &'static str> {
     ALLOWED.iter().filter(|allowed| allowed.is_needed).flat_map(|allowed| allowed.calls).copied()
 }
 
+/// Where the threads of a process mapped memory.
+#[derive(Debug, Default)]
+pub struct Mapped {
+    /// Files in memory.
+    files: BTreeSet<String>,
+    /// All else.
+    others: BTreeSet<String>,
+}
+
+impl Mapped {
+    /// Adds what the thread with this log mapped.
+    pub fn add(&mut self, log: &str) {
+        for line in log.lines().filter(|line| line.starts_with("mmap(")) {
+            let Some(Line::Call(call)) = parse(line) else { continue };
+            let is_file = file(call.argument(4)).is_some_and(|f| f.starts_with(SHARED[0]));
+            let of_kind = if is_file { &mut self.files } else { &mut self.others };
+            of_kind.insert(call.result.to_owned());
+        }
+    }
+
+    /// Addresses where nothing but files in memory was mapped.
+    fn shared(&self) -> BTreeSet<String> {
+        self.files.difference(&self.others).cloned().collect()
+    }
+}
+
 /// What a thread did with descriptors so far.
-#[derive(Default)]
 pub struct Descriptors {
     /// Calls on these never wait.
     non_blocking: BTreeSet<String>,
@@ -148,11 +177,17 @@ pub struct Descriptors {
     untouched: BTreeSet<String>,
     /// Files in memory that are not mapped yet. Only this thread has them.
     fresh: BTreeSet<String>,
-    /// Where such files were mapped.
+    /// Where such files, and those of peers, were mapped.
     shared: BTreeSet<String>,
 }
 
 impl Descriptors {
+    /// Of a thread of a process that mapped this.
+    pub fn new(memory: &Mapped) -> Self {
+        let (non_blocking, untouched, fresh) = Default::default();
+        Self { non_blocking, untouched, fresh, shared: memory.shared() }
+    }
+
     /// Notes what `call` does.
     pub fn note(&mut self, call: &Call<'_>) {
         let changes_nothing = ["close", "fcntl", "getsockopt"].contains(&call.name)

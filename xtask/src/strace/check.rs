@@ -1,6 +1,6 @@
 //! The calls of one thread.
 
-use super::allowed::{Descriptors, SLEEP, is_allowed};
+use super::allowed::{Descriptors, Mapped, SLEEP, is_allowed};
 use super::line::{Call, Line, file, parse};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,11 +46,11 @@ impl Report {
     }
 }
 
-/// Looks at the log of a thread. `None` if it is not the loop's.
+/// Looks at the log of a thread; `memory` is what the threads of its process mapped. `None` if it is not the loop's.
 ///
 /// # Errors
 /// A line cannot be read.
-pub fn check(log: &str) -> Result<Option<Report>, String> {
+pub fn check(log: &str, memory: &Mapped) -> Result<Option<Report>, String> {
     let mut calls = Vec::new();
     for line in log.lines() {
         match parse(line).ok_or_else(|| format!("no line of strace: {line}"))? {
@@ -64,7 +64,7 @@ pub fn check(log: &str) -> Result<Option<Report>, String> {
     let last = calls.iter().rposition(sleeps).unwrap_or(first);
 
     let mut report = Report::default();
-    let mut descriptors = Descriptors::default();
+    let mut descriptors = Descriptors::new(memory);
     for (at, (call, line)) in calls.iter().enumerate() {
         let allowed = is_allowed(call, &descriptors);
         descriptors.note(call);

@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use crate::ctx::{Ctx, Outcome, read};
 use crate::interop::{fresh, tests_called, wait_until};
 use crate::{load, machine};
+use allowed::Mapped;
 use check::Report;
 
 /// Modules of `tracebox/tests/it` with services that record, clone, wait for triggers, tell their state, and lose
@@ -117,9 +118,13 @@ fn reports(folder: &Path) -> Result<Report, String> {
             // The process of strace may be a little later than that of traced.
             wait_until("strace", || is_whole(log))?;
         }
+        let mut memory = Mapped::default();
+        for log in &logs {
+            memory.add(&read(log)?);
+        }
         let mut loops = 0;
         for log in &logs {
-            if let Some(report) = check::check(&read(log)?).map_err(|e| at(log, &e))? {
+            if let Some(report) = check::check(&read(log)?, &memory).map_err(|e| at(log, &e))? {
                 loops += 1;
                 sum.add(report);
             }
