@@ -32,7 +32,7 @@ impl Sources {
     pub fn attach(connection: Box<dyn Connection<ProducerPort>>) -> Result<Self, Failure> {
         let what = "cannot start the built-in data sources";
         let producer = Producer::attach(connection, tracing_probes::options()).context(what)?;
-        // What they lack is told in the terminal of the user, beside the progress line.
+        // What they lack is printed in the terminal of the user, beside the progress line.
         let root = Root::at("/", |line| console::log(&format!("probes: {line}")));
         let options = FtraceOptions::default();
         tracing_probes::register_all_at(&producer, &root, options).context(what)?;

@@ -64,7 +64,12 @@ pub const CLOSER_WAITING_MIN: usize = 4;
 /// Files of one user that the service writes at a time, those included whose `close` has not returned. A user has at
 /// most 5 sessions and 16 clones. It is an eighth of the descriptors of the daemon, if that is less, but for root and
 /// the user of the daemon.
-pub const FILES_PER_USER_MAX: usize = 64;
+pub const FILES_PER_USER_MAX: usize = 32;
+/// Files of all users together, but for root and the user of the daemon. Each has a thread, and a disk or a program may
+/// never take what is written.
+pub const FILES_OF_USERS_MAX: usize = 128;
+/// The same for the first file of a user, so that a few users cannot keep all others out.
+pub const FILES_OF_USERS_AT_FIRST_MAX: usize = FILES_OF_USERS_MAX + FILES_OF_USERS_MAX / 4;
 /// A user may have so many files, however few descriptors the daemon has.
 pub const FILES_PER_USER_MIN: usize = 4;
 /// Users that the log keeps accounts of. All further ones share one account.

@@ -15,6 +15,7 @@ use super::accounts::{Resource, User};
 use super::producers::{ByName, Producer};
 use super::turn::Turn;
 use crate::limits;
+use crate::matching::clip_to;
 use abi::ids::ProducerId;
 use abi::map::BlockMap;
 use abi::sync::Arc;
@@ -167,9 +168,11 @@ impl Sources {
             producer.log_error(out, format_args!("data source without a name"));
             return Err(Unregistered::Invalid);
         }
+        // A name may be as long as a frame.
+        let shown = clip_to(name, limits::LEDGER_NAME_BYTES_MAX);
         let own_id = descriptor.id.unwrap_or(0);
         if own_id != 0 && producer.own_ids.contains_key(&own_id) {
-            let text = format_args!("data source {name} with id {own_id} is registered already");
+            let text = format_args!("data source {shown} with id {own_id} is registered already");
             producer.log_error(out, text);
             return Err(Unregistered::Invalid);
         }
@@ -182,7 +185,7 @@ impl Sources {
         if !accounts.charge(User::of(&producer.peer), Resource::Sources, bytes) {
             let held = limits::SOURCE_BYTES_PER_USER_MAX;
             let text = format_args!(
-                "data source {name} is not registered: those of its user take {held} bytes already"
+                "data source {shown} is not registered: those of its user take {held} bytes already"
             );
             producer.log_error(out, text);
             return Err(Unregistered::Full(source.name));
@@ -213,8 +216,9 @@ impl Sources {
         let number = producer.own_ids.get(&own_id).copied();
         let source = number.and_then(|n| self.by_key.get_mut(&SourceKey(producer.id, n)));
         let Some(source) = source.filter(|source| *source.name == *name) else {
+            let shown = clip_to(name, limits::LEDGER_NAME_BYTES_MAX);
             let text =
-                format_args!("update of data source {name} with id {own_id}: not registered");
+                format_args!("update of data source {shown} with id {own_id}: not registered");
             return producer.log_error(out, text);
         };
         let new = Source::new(producer.id, source.name.clone(), descriptor);
@@ -226,7 +230,8 @@ impl Sources {
         } else {
             // It had this much before.
             accounts.charge(user, Resource::Sources, source.bytes());
-            producer.log_error(out, format_args!("the new descriptor of {name} is too large"));
+            let shown = clip_to(name, limits::LEDGER_NAME_BYTES_MAX);
+            producer.log_error(out, format_args!("the new descriptor of {shown} is too large"));
         }
     }
 

@@ -30,6 +30,8 @@ pub(crate) enum ConfigError {
     TargetOutOfBounds { source: String, index: usize, count: usize },
     DataSourceTooLarge { source: String, bytes: usize, max: usize },
     TooManyRegexes { max: usize },
+    TooManyFilterNames { max: usize },
+    FiltersTooLarge { max_kib: usize },
     TooManySemaphores { count: usize, max: usize },
     RegexInvalid { field: &'static str, text: String, reason: String },
     RegexesTooLarge { max_kib: usize },
@@ -74,6 +76,15 @@ impl fmt::Display for ConfigError {
             Self::TooManyRegexes { max } => {
                 write!(f, "too many regular expressions, at most {max} are allowed")
             }
+            Self::TooManyFilterNames { max } => write!(
+                f,
+                "too many names in producer_name_filter and machine_name_filter, at most {max} are allowed in all"
+            ),
+            Self::FiltersTooLarge { max_kib } => write!(
+                f,
+                "the new producer filters are too large: at most {max_kib} KiB are allowed, counted for each data \
+                 source that gets them"
+            ),
             Self::TooManySemaphores { count, max } => {
                 write!(f, "too many session_semaphores: {count}, at most {max} are allowed")
             }

@@ -148,8 +148,10 @@ pub const DATA_SOURCES_PER_PRODUCER_MAX: usize = 4096;
 /// [`SOURCE_BYTES`] for each; and their writers. Further registrations are ignored. A program with a hundred categories
 /// has about 8 KiB.
 pub const SOURCE_BYTES_PER_USER_MAX: usize = 16 * 1024 * 1024;
-/// Names of data sources that one producer could not register, for sessions that want them later. Of others only those
-/// sessions know that run at that time.
+/// Bytes of a line of the log. What is longer is cut.
+pub const LOG_LINE_BYTES_MAX: usize = 2048;
+/// Names of data sources that one producer could not register, for sessions that want them later. Of others, and of
+/// those longer than [`LEDGER_NAME_BYTES_MAX`], only those sessions know that run at that time.
 pub const UNREGISTERED_PER_PRODUCER_MAX: usize = 4;
 /// What the service needs for a registration beside its descriptor and name, bytes: its entries in three maps.
 pub const SOURCE_BYTES: usize = 320;
@@ -203,9 +205,9 @@ pub const CHUNKS_PER_CHECK: u64 = 256;
 /// packets. A pass that would need more is not compressed. One needs up to 7 MiB, unless a packet is longer.
 pub const CODEC_BYTES_PER_USER_MAX: usize = 40 * 1024 * 1024;
 /// Answers of producers that the flushes of all sessions of one user wait for at a time. Each takes an entry in the
-/// flush and one in the producer. So many come together if ten thousand producers of others answer none of a hundred
-/// flushes; further flushes are refused.
-pub const FLUSH_ANSWERS_PER_USER_MAX: usize = 1024 * 1024;
+/// flush and one in the producer. So many come together if a thousand producers of others answer none of a hundred
+/// flushes; further flushes are refused. At the end of a session all its entries are removed at once.
+pub const FLUSH_ANSWERS_PER_USER_MAX: usize = 128 * 1024;
 /// What the trace buffers and clones of one user may have of the memory that the service may use, as a fraction. What
 /// else the service needs, with the index of each buffer, is to fit beside those of all users.
 pub const BUFFERS_OF_ONE: (u64, u64) = (1, 2);
@@ -290,6 +292,11 @@ pub const REGEX_BYTES_PER_SESSION_MAX: usize = 1024 * 1024;
 pub const SEMAPHORES_PER_SESSION_MAX: usize = 256;
 /// Regular expressions kept compiled in one session.
 pub const REGEXES_PER_SESSION_MAX: usize = 1024;
+/// Names of producers and machines that the data sources of one config are for, in all. They are sorted, so that the
+/// name of a producer is compared with a few of them.
+pub const FILTER_NAMES_PER_SESSION_MAX: usize = 4096;
+/// What the producer filters take that a change of a session gives to its data sources, bytes. Each gets a copy.
+pub const CHANGED_FILTERS_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of the name of a producer, and of a session in events of other traces: names are kept with each
 /// instance, trigger and event. Longer ones are cut.
 pub const NAME_BYTES_MAX: usize = 1024;

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use super::buffer_pool::BufferPool;
 use super::output::{Boost, FileSync, LogLevel, Output, Rejected};
 use crate::limits;
+use crate::matching::clip_to;
 use abi::ids::{CallId, ClientId, FileId};
 use abi::shm::Region;
 
@@ -150,6 +151,10 @@ impl Outbox {
         self.queue.push_back(Output::SetPriority { token, boost });
     }
 
+    pub(crate) fn count_memory(&mut self, client: ClientId, uid: u32) {
+        self.queue.push_back(Output::CountMemory { client, uid });
+    }
+
     pub(crate) fn release_memory(&mut self, client: ClientId, uid: u32, region: Region) {
         self.queue.push_back(Output::ReleaseMemory { client, uid, region });
     }
@@ -168,7 +173,11 @@ impl Outbox {
     }
 
     fn log(&mut self, level: LogLevel, text: String) {
-        // Names come from peers: a line end in a name must not forge a second line.
+        // Names come from peers: they may be as long as a frame, and a line end in one must not forge a second line.
+        let text = match clip_to(&text, limits::LOG_LINE_BYTES_MAX) {
+            short if short.len() < text.len() => format!("{short}…"),
+            _ => text,
+        };
         let text = if text.contains(char::is_control) {
             text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
         } else {

@@ -114,6 +114,14 @@ pub enum Output {
         /// None for the priority that the service was started with.
         boost: Option<Boost>,
     },
+    /// A producer has left, and the service keeps its shared memory until its last work is done: count that for its
+    /// user until [`ReleaseMemory`](Self::ReleaseMemory).
+    CountMemory {
+        /// The connection, which may be closed already.
+        client: ClientId,
+        /// The user of that producer.
+        uid: u32,
+    },
     /// Drop shared memory of a producer that has left, or that was refused. To unmap it may take as long as the
     /// producer likes, so it should be dropped where nobody waits for it.
     ReleaseMemory {

@@ -67,6 +67,11 @@ impl Turn {
         self.work.saturating_sub(self.session_work)
     }
 
+    /// All work that no session was charged, without that of reading, which windows bound.
+    pub(crate) fn unpaid_work(&self) -> u64 {
+        self.peer_work().saturating_sub(self.read_work)
+    }
+
     /// Counts work of reading packets, or of an answer.
     pub(crate) fn spend_on_reading(&mut self, bytes: u64, per_byte: u64) {
         let work = bytes.saturating_mul(per_byte);

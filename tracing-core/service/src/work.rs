@@ -156,14 +156,33 @@ pub(crate) enum Waiter {
     Session(SessionId),
 }
 
+/// What somebody may cause at once. It grows by a byte in a nanosecond, about as fast as memory is copied.
+#[derive(Debug, Default)]
+pub(crate) struct Allowance {
+    used: u64,
+    /// When that was, boot time, ns.
+    at_ns: u64,
+}
+
+impl Allowance {
+    /// What is left of `whole` now.
+    pub(crate) fn left(&mut self, now_ns: u64, whole: u64) -> u64 {
+        let elapsed = now_ns.saturating_sub(self.at_ns);
+        self.at_ns = now_ns;
+        self.used = self.used.saturating_sub(elapsed);
+        whole.saturating_sub(self.used)
+    }
+
+    pub(crate) fn spend(&mut self, work: u64) {
+        self.used = self.used.saturating_add(work);
+    }
+}
+
 /// The work of one peer or session.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     pub(crate) todo: VecDeque<Todo>,
-    /// What it used of its allowance.
-    used: u64,
-    /// When that was, boot time, ns.
-    at_ns: u64,
+    allowance: Allowance,
     pub(crate) in_line: bool,
     /// What was decoded of the requests that wait, bytes.
     pub(crate) decoded: usize,
@@ -172,22 +191,20 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// What it may still cause now. The allowance grows by a byte in a nanosecond, about as fast as memory is copied.
+    /// What it may still cause now.
     pub(crate) fn left(&mut self, now_ns: u64, allowance: u64) -> u64 {
-        let elapsed = now_ns.saturating_sub(self.at_ns);
-        self.at_ns = now_ns;
-        self.used = self.used.saturating_sub(elapsed);
-        allowance.saturating_sub(self.used)
+        self.allowance.left(now_ns, allowance)
     }
 
     pub(crate) fn spend(&mut self, work: u64) {
-        self.used = self.used.saturating_add(work);
+        self.allowance.spend(work);
     }
 
     /// Its turn has come: it gets another allowance. Returns what it may do with it.
     pub(crate) fn next_turn(&mut self, allowance: u64) -> u64 {
-        self.used = self.used.saturating_sub(allowance);
-        allowance.saturating_sub(self.used)
+        let used = &mut self.allowance.used;
+        *used = used.saturating_sub(allowance);
+        allowance.saturating_sub(*used)
     }
 
     /// Whether the end of a session waits for its scrape.
@@ -212,7 +229,7 @@ impl Work {
 
     /// Whether it has to wait.
     pub(crate) fn must_wait(&self, allowance: u64) -> bool {
-        !self.todo.is_empty() || self.used >= allowance
+        !self.todo.is_empty() || self.allowance.used >= allowance
     }
 }
 

@@ -150,10 +150,67 @@ fn clone(shell: &mut Shell, source: u64, producers: &[MockProducer]) -> MockCons
     clone
 }
 
+/// Producers whose user has used up its account, with long names of what they cannot register.
+fn names_of_refused_data_sources() {
+    const NAME_BYTES: usize = 120_000;
+    let mut shell = Shell::new();
+    let peer = || Peer { uid: 1000, ..Peer::default() };
+    let mut producers = Vec::new();
+    let long = |number: usize| protos::DataSourceDescriptor {
+        name: Some(format!("{number}{}", "n".repeat(NAME_BYTES))),
+        ..Default::default()
+    };
+    let full = MockProducer::connect(&mut shell, "full", peer());
+    (0..200).for_each(|number| full.register(&mut shell, long(number)));
+    assert!(shell.service.footprint().sources < 200, "the account is full");
+    let before = resident_mib();
+    for number in 0..200 {
+        let producer = MockProducer::connect(&mut shell, "p", peer());
+        (0..4).for_each(|at| producer.register(&mut shell, long(1000 + 4 * number + at)));
+        producers.push(producer);
+    }
+    let grown = resident_mib() - before;
+    assert!(grown < SLACK_MIB, "{} producers: {grown} MiB", producers.len());
+}
+
+/// A change that gives each of thousands of data sources thousands of names.
+fn changes_with_many_names() {
+    const NAMES: usize = 40_000;
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 1000);
+    let config = protos::TraceConfig {
+        data_sources: vec![protos::TraceConfigDataSource::default(); 2000],
+        ..protos::TraceConfig::decode(&enabling_named("ds")).expect("a config")
+    };
+    consumer.enable(&mut shell, config, None);
+    assert_eq!(shell.service.footprint().sessions, 1);
+    let before = resident_mib();
+    let work = shell.service.work();
+    for name in ["", "x"] {
+        let asked = protos::TraceConfig {
+            data_sources: vec![protos::TraceConfigDataSource {
+                producer_name_filter: vec![name.into(); NAMES],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let trace_config = Some(asked.into());
+        let request = protos::ChangeTraceConfigRequest { trace_config, ..Default::default() };
+        consumer.call(&mut shell, protos::consumer_port::Request::ChangeTraceConfig(request));
+        let (_, line) = shell.log.last().expect("a line");
+        assert!(line.contains("the new producer filters are too large"), "{line}");
+    }
+    let (grown, work) = (resident_mib() - before, shell.service.work() - work);
+    assert!(grown < SLACK_MIB, "{grown} MiB");
+    assert!(work < 16 << 20, "{work}");
+}
+
 #[test]
 fn small_requests_do_not_make_the_service_grow() {
     clones_of_a_session_with_many_sequences();
     clones_of_a_session_with_many_events();
+    names_of_refused_data_sources();
+    changes_with_many_names();
     let mut shell = Shell::new();
     let before = resident_mib();
     // 128 registrations of 130 KB, and more of them that pass the limit of one request.

@@ -80,6 +80,7 @@ names!(output, OUTPUTS, Output {
     Output::AbandonFile { .. } => "AbandonFile",
     Output::SetPriority { boost: Some(_), .. } => "SetPriority",
     Output::SetPriority { boost: None, .. } => "SetPriority back",
+    Output::CountMemory { .. } => "CountMemory",
     Output::ReleaseMemory { .. } => "ReleaseMemory",
     Output::Log { .. } => "Log",
 });

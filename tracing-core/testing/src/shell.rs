@@ -72,6 +72,8 @@ pub struct Shell {
     pub log_uids: Vec<Option<u32>>,
     /// Clients whose connection the service closed.
     pub disconnected: Vec<ClientId>,
+    /// Producers that have left while the service needed their memory.
+    pub counted: Vec<ClientId>,
     /// Memory that the service released: the connection of its producer, and its bytes.
     pub released: Vec<(ClientId, usize)>,
     /// The priority of the service.
@@ -164,6 +166,7 @@ impl Shell {
             log: Vec::new(),
             log_uids: Vec::new(),
             disconnected: Vec::new(),
+            counted: Vec::new(),
             released: Vec::new(),
             boost: None,
             priority_error: None,
@@ -386,6 +389,7 @@ impl Shell {
                     };
                     self.service.handle(&self.now(), Input::PrioritySet { token, result });
                 }
+                Output::CountMemory { client, .. } => self.counted.push(client),
                 Output::ReleaseMemory { client, region, .. } => {
                     self.released.push((client, region.len()));
                 }

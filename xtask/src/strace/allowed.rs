@@ -155,16 +155,18 @@ pub struct Mapped {
 impl Mapped {
     /// Adds what the thread with this log mapped.
     pub fn add(&mut self, log: &str) {
-        for line in log.lines().filter(|line| line.starts_with("mmap(")) {
+        let maps = |line: &&str| line.starts_with("mmap(") || line.starts_with("mremap(");
+        for line in log.lines().filter(maps) {
             let Some(Line::Call(call)) = parse(line) else { continue };
-            let is_file = file(call.argument(4)).is_some_and(|f| f.starts_with(SHARED[0]));
+            let is_file = call.name == "mmap"
+                && file(call.argument(4)).is_some_and(|f| f.starts_with(SHARED[0]));
             let of_kind = if is_file { &mut self.files } else { &mut self.others };
             of_kind.insert(call.result.to_owned());
         }
     }
 
     /// Addresses where nothing but files in memory was mapped.
-    fn shared(&self) -> BTreeSet<String> {
+    pub fn shared(&self) -> BTreeSet<String> {
         self.files.difference(&self.others).cloned().collect()
     }
 }
@@ -205,7 +207,7 @@ impl Descriptors {
                 self.shared.insert(call.result.to_owned());
             }
             // Another thread has unmapped what was there.
-            "mmap" => drop(self.shared.remove(call.result)),
+            "mmap" | "mremap" => drop(self.shared.remove(call.result)),
             _ => {}
         }
         let by_flag = |index| has_flag(call.argument(index), &["O_NONBLOCK"]);

@@ -112,7 +112,7 @@ fn reports(folder: &Path) -> Result<Report, String> {
             threads.entry(process.to_owned()).or_default().push(path);
         }
     }
-    let mut sum = Report::default();
+    let (mut sum, mut has_shared) = (Report::default(), false);
     for (process, logs) in threads {
         for log in &logs {
             // The process of strace may be a little later than that of traced.
@@ -122,6 +122,7 @@ fn reports(folder: &Path) -> Result<Report, String> {
         for log in &logs {
             memory.add(&read(log)?);
         }
+        has_shared |= !memory.shared().is_empty();
         let mut loops = 0;
         for log in &logs {
             if let Some(report) = check::check(&read(log)?, &memory).map_err(|e| at(log, &e))? {
@@ -133,6 +134,11 @@ fn reports(folder: &Path) -> Result<Report, String> {
         if loops > 1 {
             return Err(format!("process {process}: {loops} threads wait for events"));
         }
+    }
+    if !has_shared {
+        return Err(
+            "no memory of a peer has an address of its own: munmap was not checked".to_owned()
+        );
     }
     if sum.turns == 0 { Err("strace saw no loop".to_owned()) } else { Ok(sum) }
 }

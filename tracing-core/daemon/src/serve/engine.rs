@@ -9,6 +9,8 @@ use super::accounts::{self, Counted};
 use super::adopting::Adopting;
 #[cfg(feature = "host")]
 use super::calls::Waits;
+#[cfg(feature = "host")]
+use super::connections::MemoryPlace;
 use super::files::{Files, NewFile, Rights};
 use super::log::{About, Log, Logger};
 #[cfg(feature = "host")]
@@ -60,6 +62,9 @@ pub(crate) struct Engine {
     /// Memory of producers that is being mapped.
     #[cfg(feature = "host")]
     pub(super) adopting: Adopting,
+    /// The places of memory whose producer has left, while the service needs it.
+    #[cfg(feature = "host")]
+    pub(super) memory_of_gone: BlockMap<ClientId, MemoryPlace>,
     /// Connections of custom transports that the engine has closed.
     #[cfg(feature = "host")]
     pub(crate) closed: VecDeque<ClientId>,
@@ -108,6 +113,8 @@ impl Engine {
             waits: Waits::default(),
             #[cfg(feature = "host")]
             adopting: Adopting::new(wake.clone(), process::effective_uid()),
+            #[cfg(feature = "host")]
+            memory_of_gone: BlockMap::new(),
             #[cfg(feature = "host")]
             closed: VecDeque::new(),
             follow_ups: VecDeque::new(),
@@ -440,10 +447,14 @@ impl Engine {
                 self.follow_ups.push_back(Input::PrioritySet { token, result });
             }
             #[cfg(feature = "host")]
-            Output::ReleaseMemory { uid, region, .. } => self.release_memory(uid, region),
+            Output::CountMemory { client, uid } => self.count_memory(client, uid),
+            #[cfg(feature = "host")]
+            Output::ReleaseMemory { client, uid, region } => {
+                self.release_memory(client, uid, region);
+            }
             // There are no peers.
             #[cfg(not(feature = "host"))]
-            Output::ReleaseMemory { region, .. } => drop(region),
+            Output::CountMemory { .. } | Output::ReleaseMemory { .. } => {}
             Output::Log { level, text, uid } => {
                 let user = uid.map(|uid| About::User(User::Local(uid)));
                 let about = user.unwrap_or(self.about.into());

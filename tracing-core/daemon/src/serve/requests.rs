@@ -234,15 +234,23 @@ impl Engine {
                 self.handle_input(Input::ProducerRequest { client, call, request, region });
                 self.backlog.insert(client);
             } else if let (Ok(region), Some(uid)) = (region, uid) {
-                self.release_memory(uid, region);
+                self.release_memory(client, uid, region);
             }
         }
     }
 
-    /// Unmaps memory of a producer on a thread. It counts as one of its user's connections meanwhile.
-    pub(super) fn release_memory(&self, uid: u32, region: Region) {
+    /// A producer has left, and the service needs its memory: it counts as one of its user's connections meanwhile.
+    pub(super) fn count_memory(&mut self, client: ClientId, uid: u32) {
         if let Some(Counted { connections, .. }) = &self.counted {
-            let place = connections.hold_memory(User::Local(uid));
+            self.memory_of_gone.insert(client, connections.hold_memory(User::Local(uid)));
+        }
+    }
+
+    /// Unmaps memory of a producer on a thread. It counts as one of its user's connections until then.
+    pub(super) fn release_memory(&mut self, client: ClientId, uid: u32, region: Region) {
+        if let Some(Counted { connections, .. }) = &self.counted {
+            let place = self.memory_of_gone.remove(&client);
+            let place = place.unwrap_or_else(|| connections.hold_memory(User::Local(uid)));
             self.adopting.mapper().unmap(uid, (region, place));
         }
     }

@@ -181,6 +181,12 @@ impl Service {
 
     /// Checks the config of a session that a consumer asked for, as far as `left` allows.
     pub(super) fn check_config(&mut self, client: ClientId, mut job: Box<Checking>, left: u64) {
+        // Such memory is on no account any more: that of both sessions together may be more than there is.
+        if self.buffers.has_retired()
+            && let Some(consumer) = self.consumers.get_mut(client)
+        {
+            return consumer.work.todo.push_front(Todo::Check(job));
+        }
         let turn = &mut self.turn;
         let checked = job.go_on(left, turn.config.codecs, &mut turn.work);
         if let Ok(None) = checked
@@ -275,9 +281,14 @@ impl Service {
                 let asked = request.trace_config.unwrap_or_default();
                 let work = &mut self.turn.work;
                 let before = *work;
-                let job = Changing::new(session.id, &session.config, &asked, work);
+                let job = match Changing::new(session.id, &session.config, &asked, work) {
+                    Ok(job) => Box::new(job),
+                    Err(error) => {
+                        return self.reply_result(client, call, CHANGE, Err(error.into()));
+                    }
+                };
                 let left = left.saturating_sub(work.saturating_sub(before));
-                self.go_on_changing(client, call, Box::new(job), left);
+                self.go_on_changing(client, call, job, left);
             }
             Err(error) => self.reply_result(client, call, CHANGE, Err(error)),
         }

@@ -1,12 +1,14 @@
 //! The service itself: its parts, and where events, timers and steps go.
 //!
 //! Each part owns its state and knows nothing of the service. A part that needs another one gets it as an argument, or
-//! asks for a [`Step`]. This module alone sees all parts; its files are the dispatches of inputs, requests and steps.
+//! asks for a [`Step`]. This module alone sees all parts; its files are the dispatches of inputs, requests, timers and
+//! steps.
 
 mod compress;
 mod consumer;
 mod producer;
 mod steps;
+mod timers;
 mod work;
 
 use super::buffers::Buffers;
@@ -18,16 +20,15 @@ use super::ledger::{Loss, Reason, Who};
 use super::producers::Producers;
 use super::query::{self, StateSources};
 use super::session::admission::RequestFile;
-use super::session::clone::{self, Clones};
+use super::session::clone::Clones;
 use super::session::priority::Priority;
 use super::session::read::{self, PassContext};
 use super::session::state::Sessions;
-use super::session::{clear, enable, flush, start, stop, write};
+use super::session::{enable, write};
 use super::shell_accounts::ShellAccounts;
 use super::stats::ServiceTotals;
 use super::step::Step;
-use super::timers::TimerKind;
-use super::triggers::{self, TriggerHistory};
+use super::triggers::TriggerHistory;
 use super::turn::Turn;
 use super::user_accounts::AccountSources;
 use super::work::{Compressions, Line};
@@ -35,7 +36,7 @@ use crate::config::ServiceConfig;
 use crate::input::Input;
 use crate::limits;
 use crate::output::Output;
-use abi::ids::{ClientId, FlushId, ProducerId, SessionId};
+use abi::ids::{ClientId, ProducerId};
 use abi::time::{BootTime, Now};
 
 /// The tracing service. See the [module](super) for how to drive it.
@@ -138,11 +139,7 @@ impl Service {
     /// Does all that is due at `now`. Drain [`poll_output`](Self::poll_output) afterwards.
     pub fn handle_timeout(&mut self, now: &Now) {
         self.turn.now = *now;
-        while let Some((kind, id)) = self.turn.timers.pop_due(now) {
-            self.turn.out.about = self.owner_of_timer(kind, id);
-            self.timer_due(kind, id);
-            self.run_steps();
-        }
+        self.run_timers();
         let freed = self.buffers.free_piece() as u64;
         self.turn.spend(freed.checked_div(limits::FREED_BYTES_PER_WORK).unwrap_or(0));
         self.work_off();
@@ -256,46 +253,6 @@ impl Service {
             chunks_discarded: self.commits.chunks_discarded,
             patches_discarded: self.commits.patches_discarded,
             tracing_sessions: self.sessions.live().count() as u32,
-        }
-    }
-
-    /// The user whose session wants a timer. Those without one log nothing.
-    fn owner_of_timer(&self, kind: TimerKind, id: u64) -> Option<u32> {
-        let session = match kind {
-            TimerKind::CloneCopy | TimerKind::CloneHit => None,
-            TimerKind::FlushTimeout => flush::session_of(FlushId::new(id), &self.sessions),
-            _ => self.sessions.get(SessionId::new(id)),
-        };
-        session.map(|session| session.uid)
-    }
-
-    /// Hands a timer that is due to its owner.
-    fn timer_due(&mut self, kind: TimerKind, id: u64) {
-        let turn = &mut self.turn;
-        match kind {
-            TimerKind::FlushTimeout => {
-                return flush::timed_out(FlushId::new(id), &self.sessions, turn);
-            }
-            TimerKind::CloneCopy => return clone::copy_too_slow(id, turn),
-            TimerKind::CloneHit => {
-                let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
-                return triggers::clone_hit_due(id, sessions, consumers, turn);
-            }
-            _ => {}
-        }
-        let Some(session) = self.sessions.get_mut(SessionId::new(id)) else { return };
-        match kind {
-            TimerKind::FlushTimeout | TimerKind::CloneCopy | TimerKind::CloneHit => {}
-            TimerKind::StopTimeout => stop::stop_timed_out(session, turn),
-            TimerKind::FileStall => stop::file_stalled(session, turn),
-            TimerKind::TriggerTimeout => stop::trigger_timed_out(session, turn),
-            TimerKind::TriggerStop => turn.then(stop::flush_and_disable(session.id)),
-            TimerKind::Duration => stop::duration_ended(session, turn),
-            TimerKind::SlowStart => start::slow_start_due(session, turn),
-            TimerKind::Snapshot => start::snapshot_due(session, turn),
-            TimerKind::FileWrite => write::due(session, turn),
-            TimerKind::Flush => flush::periodic_due(session, turn),
-            TimerKind::ClearState => clear::due(session, &mut self.producers, turn),
         }
     }
 }

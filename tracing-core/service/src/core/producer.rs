@@ -200,13 +200,18 @@ impl Service {
             let loss = Loss { amount, ..producer.loss(reason) };
             self.sessions.note_loss(Some(id), &loss, &self.turn);
         }
+        let leave = Some(Uncommitted::default());
         if producer.work.in_line {
             // What it sent before its end is done first.
-            return producer.work.todo.push_back(Todo::Leave(Some(Uncommitted::default())));
+            producer.work.todo.push_back(Todo::Leave(leave));
+        } else {
+            let left = producer.work.left(self.turn.now.boot_ns, self.line.per_peer);
+            self.leave(id, leave, left);
+            self.line_up(Waiter::Producer(id));
         }
-        let left = producer.work.left(self.turn.now.boot_ns, self.line.per_peer);
-        self.leave(id, Some(Uncommitted::default()), left);
-        self.line_up(Waiter::Producer(id));
+        if let Some(producer) = self.producers.get(id).filter(|producer| producer.smb.is_some()) {
+            self.turn.out.count_memory(client, producer.peer.uid);
+        }
     }
 
     /// Takes a commit from entry `from` on, as far as `left` allows. What follows from it comes when all is taken.
@@ -264,7 +269,8 @@ fn match_of(registered: Result<SourceKey, Unregistered>, producer: &mut Producer
     match registered {
         Ok(key) => Some(Match::new(key.number())),
         Err(Unregistered::Full(name)) => {
-            if producer.unregistered.len() < limits::UNREGISTERED_PER_PRODUCER_MAX {
+            let is_short = name.len() <= limits::LEDGER_NAME_BYTES_MAX;
+            if is_short && producer.unregistered.len() < limits::UNREGISTERED_PER_PRODUCER_MAX {
                 producer.unregistered.insert(name.clone());
             }
             let loss = producer.loss(Reason::UserFull);

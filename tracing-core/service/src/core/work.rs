@@ -130,7 +130,7 @@ impl Service {
             && blocked < self.line.len()
             && let Some(waiter) = self.line.pop()
         {
-            blocked = if self.waits_for_session(waiter) { blocked.saturating_add(1) } else { 0 };
+            blocked = if self.is_blocked(waiter) { blocked.saturating_add(1) } else { 0 };
             self.turn.out.about = self.user_of(waiter).and_then(User::uid_here);
             self.give_turn(waiter, end);
         }
@@ -143,7 +143,7 @@ impl Service {
         let mut left = work.next_turn(per_peer);
         while left > 0
             && self.turn.work < end
-            && !self.waits_for_session(waiter)
+            && !self.is_blocked(waiter)
             && let Some(todo) = self.work_of(waiter).and_then(|work| work.todo.pop_front())
         {
             let (before, before_of_peer) = (self.turn.work, self.turn.peer_work());
@@ -169,9 +169,14 @@ impl Service {
         }
     }
 
-    /// Whether it is a consumer whose session has work to do first.
-    fn waits_for_session(&self, waiter: Waiter) -> bool {
+    /// Whether it is a consumer that cannot go on: its session has work to do first, or it wants one, and memory of
+    /// former sessions is not freed yet.
+    fn is_blocked(&self, waiter: Waiter) -> bool {
         let Waiter::Consumer(client) = waiter else { return false };
+        let next = self.consumers.get(client).and_then(|consumer| consumer.work.todo.front());
+        if matches!(next, Some(Todo::Check(_))) && self.buffers.has_retired() {
+            return true;
+        }
         let session = self.consumers.session_of(client).and_then(|id| self.sessions.get(id));
         session.is_some_and(|session| session.work.in_line)
     }

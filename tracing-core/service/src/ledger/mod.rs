@@ -195,6 +195,11 @@ impl Ledger {
     /// may use up all entries.
     pub(crate) fn add(&mut self, loss: Loss, is_unlimited: bool, at_ns: u64) {
         let Loss { who, reason, amount, source } = loss;
+        // A name may be as long as a frame.
+        let source = source.map(|name| match clip_to(&name, LEDGER_NAME_BYTES_MAX) {
+            short if short.len() < name.len() => short.into(),
+            _ => name,
+        });
         let key = (who.client, reason);
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.amount.add(amount);

@@ -7,9 +7,10 @@
 //! ```
 //!
 //! The consumer pays for the expressions, and others go on between them. It pays for the bytes of both configs, too:
-//! nothing else is looked at.
+//! nothing else is looked at. Each data source of the session gets its own copy of the filters that the other config has
+//! for its name, so these copies have a limit together.
 
-use protos::TraceConfig;
+use protos::{TraceConfig, TraceConfigDataSource};
 use protozero::Message as _;
 
 use super::config::{Regexes, SourceFilter, name_of};
@@ -35,22 +36,32 @@ pub(crate) struct Changing {
 
 impl Changing {
     /// Begins a change of a session with `config`, and adds to `work` what that took.
+    ///
+    /// # Errors
+    /// The copies of the filters would be too long.
     pub(crate) fn new(
         session: SessionId,
         config: &TraceConfig,
         asked: &TraceConfig,
         work: &mut u64,
-    ) -> Self {
+    ) -> Result<Self, ConfigError> {
         let mut config = config.clone();
         let mut problems = Vec::new();
         let mut by_name = BlockMap::new();
         for source in &asked.data_sources {
-            by_name.get_or_insert_with(name_of(source), || source);
+            by_name.get_or_insert_with(name_of(source), || (source, filter_bytes(source)));
         }
+        let mut copied_bytes = 0_usize;
         for source in &mut config.data_sources {
             let wanted = name_of(source);
             match by_name.get(wanted) {
-                Some(new) => {
+                Some((new, bytes)) => {
+                    copied_bytes = copied_bytes.saturating_add(*bytes);
+                    if copied_bytes > limits::CHANGED_FILTERS_BYTES_MAX {
+                        *work = work.saturating_add(limits::CHANGED_FILTERS_BYTES_MAX as u64);
+                        let max_kib = limits::CHANGED_FILTERS_BYTES_MAX / 1024;
+                        return Err(ConfigError::FiltersTooLarge { max_kib });
+                    }
                     source.producer_name_filter.clone_from(&new.producer_name_filter);
                     source.producer_name_regex_filter.clone_from(&new.producer_name_regex_filter);
                 }
@@ -65,7 +76,7 @@ impl Changing {
             problems.push(SessionError::OnlyFiltersChange);
         }
         let (filters, next, regexes) = (Vec::new(), 0, Regexes::default());
-        Self { session, config, filters, problems, next, regexes }
+        Ok(Self { session, config, filters, problems, next, regexes })
     }
 
     /// Compiles expressions, at least one, until `work` is `end`. Returns whether all are compiled.
@@ -81,7 +92,10 @@ impl Changing {
             }
             is_first = false;
             if self.filters.len() == self.next {
-                self.filters.push(SourceFilter::without_expressions(source, all_machines));
+                let regexes = &mut self.regexes;
+                let filter = SourceFilter::without_expressions(source, all_machines, regexes)?;
+                *work = work.saturating_add(filter.work());
+                self.filters.push(filter);
             }
             let Some(filter) = self.filters.last_mut() else { break };
             let before = self.regexes.work;
@@ -94,4 +108,10 @@ impl Changing {
         }
         Ok(true)
     }
+}
+
+/// What a copy of the filters of producers takes, bytes.
+fn filter_bytes(source: &TraceConfigDataSource) -> usize {
+    let texts = source.producer_name_filter.iter().chain(&source.producer_name_regex_filter);
+    texts.map(|text| size_of::<String>().saturating_add(text.len())).fold(0, usize::saturating_add)
 }

@@ -114,11 +114,15 @@ impl Checking {
                     let filters = &mut self.checked.filters;
                     if filters.len() == next {
                         let all_machines = config.trace_all_machines.unwrap_or(false);
-                        filters.push(SourceFilter::without_expressions(source, all_machines));
+                        let regexes = &mut self.regexes;
+                        let filter =
+                            SourceFilter::without_expressions(source, all_machines, regexes)?;
+                        cost = filter.work();
+                        filters.push(filter);
                     }
-                    let Some(filter) = filters.last_mut() else { return Ok(0) };
+                    let Some(filter) = filters.last_mut() else { return Ok(cost) };
                     if filter.compile_next(source, &mut self.regexes)? {
-                        return Ok(0);
+                        return Ok(cost);
                     }
                     true
                 }

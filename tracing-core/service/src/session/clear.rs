@@ -21,6 +21,7 @@ pub(crate) fn due(session: &Session, producers: &mut Producers, turn: &mut Turn)
     let period_ms = config.and_then(|c| c.clear_period_ms).unwrap_or(0);
     debug_assert!(session.state() == SessionState::Started, "the timer ends with the recording");
     turn.set_aligned_timer(period_ms.into(), TimerKind::ClearState, session.id.get());
+    spend(session, turn);
     clear(session, None, producers, turn);
 }
 
@@ -42,9 +43,14 @@ pub(crate) fn ring_written(
     }
     session.rings_cleared_ns.insert(ring, turn.now.boot_ns);
     // The producer that wrote pays for it.
-    turn.spend(limits::WORK_PER_ENTRY.saturating_mul(session.instances.len() as u64));
+    spend(session, turn);
     let index = session.buffers.iter().position(|id| *id == ring);
     clear(session, index, producers, turn);
+}
+
+/// All instances are looked at.
+fn spend(session: &Session, turn: &mut Turn) {
+    turn.spend(limits::WORK_PER_ENTRY.saturating_mul(session.instances.len() as u64));
 }
 
 /// Asks for all instances that can do it, or for those of them that write into the buffer with this index. Each

@@ -17,21 +17,52 @@ use crate::matching::{MatchCost, NameRegex};
 /// The producers that a data source of the config is for.
 #[derive(Debug, Default)]
 pub(crate) struct SourceFilter {
-    names: Vec<String>,
+    names: Names,
     regexes: Vec<NameRegex>,
-    machines: Vec<String>,
+    machines: Names,
     all_machines: bool,
 }
 
+/// Names, sorted: thousands of producers may be compared with thousands of them.
+#[derive(Debug, Default)]
+struct Names(Vec<String>);
+
+impl Names {
+    fn of(names: &[String]) -> Self {
+        let mut names = names.to_vec();
+        names.sort_unstable();
+        Self(names)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.binary_search_by(|other| other.as_str().cmp(name)).is_ok()
+    }
+}
+
 impl SourceFilter {
-    /// That of a data source, whose expressions are not compiled yet.
-    pub(crate) fn without_expressions(source: &TraceConfigDataSource, all_machines: bool) -> Self {
-        Self {
-            names: source.producer_name_filter.clone(),
+    /// That of a data source, whose expressions are not compiled yet. `regexes` counts its names.
+    ///
+    /// # Errors
+    /// The config has too many.
+    pub(crate) fn without_expressions(
+        source: &TraceConfigDataSource,
+        all_machines: bool,
+        regexes: &mut Regexes,
+    ) -> Result<Self, ConfigError> {
+        let (names, machines) = (&source.producer_name_filter, &source.machine_name_filter);
+        regexes.count_names(names.len().saturating_add(machines.len()))?;
+        Ok(Self {
+            names: Names::of(names),
             regexes: Vec::new(),
-            machines: source.machine_name_filter.clone(),
+            machines: Names::of(machines),
             all_machines,
-        }
+        })
+    }
+
+    /// What it took to sort the names.
+    pub(crate) fn work(&self) -> u64 {
+        let names = self.names.0.len().saturating_add(self.machines.0.len());
+        (names as u64).saturating_mul(limits::WORK_PER_ENTRY)
     }
 
     /// Compiles the next expression. False: there is none.
@@ -49,19 +80,19 @@ impl SourceFilter {
 
     /// Whether the data source is for a producer of that name. Without a filter it is for all.
     pub(crate) fn wants_producer(&self, name: &str, cost: &mut MatchCost<'_>) -> bool {
-        if self.names.is_empty() && self.regexes.is_empty() {
+        if self.names.0.is_empty() && self.regexes.is_empty() {
             return true;
         }
-        self.names.iter().any(|n| n == name) || self.regexes.iter().any(|r| r.is_match(name, cost))
+        self.names.has(name) || self.regexes.iter().any(|r| r.is_match(name, cost))
     }
 
     /// Whether the data source is for a machine. Without a filter it is for this one, and for others with
     /// `trace_all_machines`.
     pub(crate) fn wants_machine(&self, machine_id: u32, name: &str) -> bool {
-        if self.machines.is_empty() {
+        if self.machines.0.is_empty() {
             return machine_id == 0 || self.all_machines;
         }
-        self.machines.iter().any(|m| m == name || (machine_id == 0 && m == "host"))
+        self.machines.has(name) || (machine_id == 0 && self.machines.has("host"))
     }
 }
 
@@ -257,9 +288,10 @@ pub(crate) fn check_target(
     Ok(bytes)
 }
 
-/// Compiles the expressions of one config, up to a number of them.
+/// Compiles the expressions of one config, up to a number of them, and counts the names beside them.
 #[derive(Debug, Default)]
 pub(crate) struct Regexes {
+    names: usize,
     count: usize,
     bytes: usize,
     /// What compiling them took.
@@ -267,6 +299,16 @@ pub(crate) struct Regexes {
 }
 
 impl Regexes {
+    /// Adds so many names of producers and machines.
+    fn count_names(&mut self, names: usize) -> Result<(), ConfigError> {
+        self.names = self.names.saturating_add(names);
+        let max = limits::FILTER_NAMES_PER_SESSION_MAX;
+        if self.names > max {
+            return Err(ConfigError::TooManyFilterNames { max });
+        }
+        Ok(())
+    }
+
     /// The whole text must match, as with `std::regex_match`. An invalid expression is an error here; upstream
     /// aborts.
     pub(crate) fn compile(

@@ -171,7 +171,9 @@ fn forget(
     producers: &mut Producers,
     turn: &mut Turn,
 ) {
-    turn.accounts.release(User::local(uid), Resource::Answers, pending.waiting_for.len());
+    let missing = pending.waiting_for.len();
+    turn.spend(limits::WORK_PER_ENTRY.saturating_mul(missing as u64));
+    turn.accounts.release(User::local(uid), Resource::Answers, missing);
     for producer in pending.waiting_for.iter() {
         if let Some(producer) = producers.get_mut(*producer) {
             producer.flushes.remove(&flush.get());

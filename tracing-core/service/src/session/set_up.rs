@@ -299,6 +299,7 @@ fn provide_smb(producer: &mut Producer, trace: &TraceConfig, turn: &mut Turn) ->
     let named =
         |p: &&TraceConfigProducerConfig| p.producer_name.as_deref() == Some(&*producer.name);
     let requested = trace.producers.iter().find(named);
+    turn.spend(WORK_PER_NAME.saturating_mul(trace.producers.len() as u64));
     // 64 bits: upstream multiplies in 32, and a large request wraps around to a small one.
     let from_kb = |requested: Option<u32>| u64::from(requested.unwrap_or(0)).saturating_mul(1024);
     let or_hint = |requested: u64, hint: u32| if requested > 0 { requested } else { hint.into() };

@@ -24,7 +24,7 @@ use crate::output::Boost;
 use crate::producers::Producer;
 use crate::step::Step;
 use crate::turn::Turn;
-use crate::work::Work;
+use crate::work::{Allowance, Work};
 use abi::ids::{BufferId, CallId, ClientId, FlushId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet, SortedMap};
 use abi::outlined::Outlined;
@@ -72,6 +72,8 @@ pub(crate) struct Session {
     pub(crate) known_sources: u64,
     /// What it does in pieces.
     pub(crate) work: Work,
+    /// What its timers may cause.
+    pub(crate) of_timers: Allowance,
     pub(crate) buffers: Vec<BufferId>,
     /// What is on the account of its user for them.
     pub(crate) buffer_charge: BufferCharge,
@@ -139,6 +141,7 @@ impl Session {
             life: Life::new(),
             known_sources: 0,
             work: Work::default(),
+            of_timers: Allowance::default(),
             buffers: Vec::new(),
             buffer_charge: BufferCharge::new(uid),
             filters: Outlined::new(checked.filters),

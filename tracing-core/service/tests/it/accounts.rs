@@ -264,8 +264,10 @@ fn compressing_takes_memory_of_its_user() {
             next = write_large_from(&mut shell, &producer, next, &packet);
             assert_eq!(payloads(&consumer.read(&mut shell)).concat().len(), len);
         }
-        let told = shell.log.iter().filter(|line| line.1.contains("packets are not compressed"));
-        assert_eq!(told.count(), 1, "{:?}", shell.log.last());
+        let told = shell.log.iter().zip(&shell.log_uids);
+        let told = told.filter(|it| it.0.1.contains("packets are not compressed"));
+        let uids: Vec<_> = told.map(|it| *it.1).collect();
+        assert_eq!(uids, [Some(0)], "once, on the account of its user: {:?}", shell.log.last());
         let state = ask_as(&mut shell, 0);
         assert_eq!(account(&state, 0).compression_bytes.clone().unwrap().refused, Some(2));
         // A small one is compressed again.

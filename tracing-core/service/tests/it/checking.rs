@@ -256,3 +256,29 @@ fn semaphores_are_few_and_cost() {
     let error = third.ended(&mut shell).unwrap();
     assert!(error.contains("too many session_semaphores: 257, at most 256 are allowed"), "{error}");
 }
+
+/// The names that a config lists are sorted once, so there are not more than that takes little time for.
+#[test]
+fn names_of_producers_and_machines_are_bounded() {
+    let max = limits::FILTER_NAMES_PER_SESSION_MAX;
+    for (count, is_refused) in [(max, false), (max + 1, true)] {
+        let mut shell = Shell::new();
+        let offering = crate::producer(&mut shell, "p7");
+        offering.register_name(&mut shell, "ds");
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        let mut asked = config(&["ds"]);
+        let source = &mut asked.data_sources[0];
+        source.producer_name_filter = (1..count).rev().map(|n| format!("p{n}")).collect();
+        source.machine_name_filter = vec!["host".into()];
+        let before = shell.service.work();
+        consumer.enable(&mut shell, asked, None);
+        assert_eq!(shell.service.footprint().instances, usize::from(!is_refused));
+        if is_refused {
+            let (_, line) = shell.log.last().unwrap();
+            assert!(line.contains("too many names"), "{line}");
+        } else {
+            let cost = shell.service.work() - before;
+            assert!(cost >= max as u64 * limits::WORK_PER_ENTRY, "sorting is paid: {cost}");
+        }
+    }
+}

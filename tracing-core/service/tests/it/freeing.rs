@@ -54,6 +54,27 @@ fn the_buffer_of_a_session_is_freed_in_pieces() {
     assert!(!shell.service.has_work());
 }
 
+/// The memory of both together may be more than there is.
+#[test]
+fn a_session_begins_when_the_memory_of_the_last_one_is_freed() {
+    let (mut shell, _producer, consumer) = filled();
+    consumer.disconnect(&mut shell);
+    while shell.service.footprint().sessions > 0 {
+        shell.turn();
+    }
+    let mut next = MockConsumer::connect(&mut shell, 0);
+    next.enable(&mut shell, large_buffer(&["ds"]), None);
+    assert!(shell.service.is_busy(next.client));
+    let mut turns = 0;
+    while shell.service.footprint().sessions == 0 {
+        assert!(shell.service.has_work(), "the service is due");
+        shell.turn();
+        turns += 1;
+    }
+    assert_eq!(retired(&shell), 0);
+    assert!(turns >= 3, "{turns}");
+}
+
 #[test]
 fn a_clone_that_is_given_up_is_freed_in_pieces() {
     let (mut shell, _producer, _consumer) = filled();

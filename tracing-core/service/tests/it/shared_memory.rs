@@ -19,6 +19,41 @@ fn memory_that_the_service_made_is_released_when_its_producer_leaves() {
     let client = producer.client;
     producer.disconnect(&mut shell);
     assert_eq!(shell.released, [(client, BYTES)]);
+    assert_eq!(shell.counted, []);
+}
+
+/// Until then it counts for its user.
+#[test]
+fn memory_of_a_producer_that_left_counts_while_its_work_waits() {
+    let mut shell = Shell::new();
+    shell.work_waits = true;
+    let mut producer = producer(&mut shell, "leaves");
+    producer.register_name(&mut shell, "ds");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&["ds"]), None);
+    producer.commands(&mut shell);
+    let client = producer.client;
+    // It has used up its allowance.
+    let input = Input::FramesDecoded { client, refused: 1 << 10, bytes: 0 };
+    shell.input(input);
+    producer.disconnect(&mut shell);
+    assert_eq!((&shell.counted[..], &shell.released[..]), (&[client][..], &[][..]));
+    while shell.released.is_empty() {
+        shell.turn();
+    }
+    assert_eq!((&shell.counted[..], &shell.released[..]), (&[client][..], &[(client, BYTES)][..]));
+}
+
+/// One that is accepted and has no memory yet leaves nothing to count.
+#[test]
+fn a_producer_without_memory_does_not_count() {
+    let mut shell = Shell::new();
+    shell.work_waits = true;
+    let producer = producer(&mut shell, "leaves");
+    let client = producer.client;
+    shell.input(Input::FramesDecoded { client, refused: 1 << 10, bytes: 0 });
+    producer.disconnect(&mut shell);
+    assert_eq!(shell.counted, []);
 }
 
 /// The same for memory of its own, and at once if the service does not use it.

@@ -44,7 +44,13 @@ impl World {
                     self.answer(client, reply)?;
                 }
                 Output::Disconnect { client } => self.cut_off(client),
-                Output::Log { .. } | Output::ReleaseMemory { .. } => {}
+                Output::Log { .. } => {}
+                Output::CountMemory { client, .. } => {
+                    if !self.memory_of_gone.insert(client) {
+                        return Err(format!("memory of {client:?} is counted twice"));
+                    }
+                }
+                Output::ReleaseMemory { client, .. } => drop(self.memory_of_gone.remove(&client)),
                 Output::CreateFile { token, .. } => {
                     let result = if self.effect_fails(30) {
                         Err(FileError { text: "Permission denied".into() })

@@ -14,7 +14,7 @@ mod sessions;
 mod shape;
 mod triggers;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub(super) use self::configs::random_config;
@@ -138,6 +138,8 @@ struct World {
     connections: BTreeMap<ClientId, Connection>,
     client_of: Vec<Option<ClientId>>,
     files: BTreeMap<FileId, SimFile>,
+    /// Producers that have left, and whose memory the service keeps.
+    memory_of_gone: BTreeSet<ClientId>,
     disk_fails: bool,
     /// Effects so far that can fail, and the one that does.
     effects: u64,
@@ -210,6 +212,7 @@ impl World {
             connections: BTreeMap::new(),
             client_of: Vec::new(),
             files: BTreeMap::new(),
+            memory_of_gone: BTreeSet::new(),
             disk_fails,
             effects: 0,
             failing: None,
@@ -268,6 +271,9 @@ impl World {
         // The service remembers fired triggers for a day.
         if left != (Footprint { trigger_names: left.trigger_names, ..Footprint::default() }) {
             return Err(format!("left behind: {left:?}"));
+        }
+        if !self.memory_of_gone.is_empty() {
+            return Err(format!("memory was never released: {:?}", self.memory_of_gone));
         }
         self.settle()?;
         if let Some((id, _)) = self.files.iter().find(|(_, f)| f.arrived && !f.closed) {

@@ -14,7 +14,9 @@ use bytes::Bytes;
 use super::refusals::Refusals;
 use crate::limits::FILES_BEING_CREATED_PER_UID_MAX;
 #[cfg(feature = "host")]
-use crate::limits::{FILES_PER_USER_MAX, FILES_PER_USER_MIN};
+use crate::limits::{
+    FILES_OF_USERS_AT_FIRST_MAX, FILES_OF_USERS_MAX, FILES_PER_USER_MAX, FILES_PER_USER_MIN,
+};
 #[cfg(feature = "host")]
 use crate::system::closer::PeerFd;
 use crate::system::file::{Cancel, CutShort, OutputFile};
@@ -30,6 +32,9 @@ use service::{FileError, FileSync, Input};
 
 /// How long the end of the daemon waits for unfinished writes. A disk takes less; an unread pipe takes for ever.
 pub(super) const LAST_WRITES: Duration = Duration::from_secs(5);
+
+/// Why a file is refused.
+const TOO_MANY: &str = "its user, or all users together, have as many files open as they may have";
 
 /// A job for the thread of a file.
 enum Job {
@@ -188,7 +193,20 @@ impl Files {
 
     #[cfg(feature = "host")]
     fn max_of(&self, uid: u32) -> usize {
-        if uid == 0 || uid == self.own_uid { FILES_PER_USER_MAX } else { self.per_user }
+        if self.is_limited(uid) { self.per_user } else { FILES_PER_USER_MAX }
+    }
+
+    #[cfg(feature = "host")]
+    fn is_limited(&self, uid: u32) -> bool {
+        uid != 0 && uid != self.own_uid
+    }
+
+    /// Files of all limited users.
+    #[cfg(feature = "host")]
+    fn of_users(&self) -> usize {
+        let limited = self.users.iter().filter(|(uid, _)| self.is_limited(**uid));
+        // One reference is in the map.
+        limited.map(|(_, files)| Arc::strong_count(files).saturating_sub(1)).sum()
     }
 
     /// Takes ownership of a file that a consumer sent.
@@ -210,7 +228,7 @@ impl Files {
             return fd.into_fd().map(|fd| self.adopt(fd)).ok_or("it is closed");
         };
         fd.as_fd().map_or(Ok(()), |fd| kind::check(fd, uid))?;
-        let files = self.place_of(uid).ok_or("too many files of its user are open")?;
+        let files = self.place_of(uid).ok_or(TOO_MANY)?;
         let (id, cancel) = (self.next_id(), Cancel::default());
         let cancelled_by = cancel.clone();
         // Its thread asks what file it is, as a file system in user space may take long for the answer.
@@ -233,7 +251,10 @@ impl Files {
         self.users.retain(|_, files| Arc::strong_count(files) > 1);
         let files = Arc::clone(self.users.get_or_insert_with(uid, Arc::default));
         // One reference is in the map, and one is here.
-        let has_place = Arc::strong_count(&files) - 2 < self.max_of(uid);
+        let held = Arc::strong_count(&files) - 2;
+        let of_users_max = if held == 0 { FILES_OF_USERS_AT_FIRST_MAX } else { FILES_OF_USERS_MAX };
+        let has_place =
+            held < self.max_of(uid) && (!self.is_limited(uid) || self.of_users() <= of_users_max);
         if !has_place {
             self.refused.note(uid);
         }
@@ -279,7 +300,7 @@ impl Files {
             return;
         }
         let Some(files) = self.place_of(uid) else {
-            let text = format!("user {uid} has as many files open as it may have");
+            let text = format!("{TOO_MANY} (user {uid})");
             return self.answers.put_created(id, token, Err(FileError { text }));
         };
         self.creating.insert(id, uid);

@@ -60,7 +60,7 @@ fn files_that_are_created_count() {
     };
     let of_one: Vec<_> = (0..FILES_PER_USER_MIN).map(|name| create(7, name)).collect();
     assert!(of_one.iter().all(Result::is_ok), "{of_one:?}");
-    assert_eq!(create(7, 10), Err("user 7 has as many files open as it may have".to_owned()));
+    assert_eq!(create(7, 10), Err(format!("{TOO_MANY} (user 7)")));
     assert_eq!(create(8, 11), Ok(()));
     assert_eq!(files.of_user(7), (FILES_PER_USER_MIN, FILES_PER_USER_MIN, 1));
     std::fs::remove_dir_all(&folder).unwrap();
@@ -127,7 +127,7 @@ fn files_of_one_user_are_limited() {
     };
     let of_one: Vec<_> = (0..FILES_PER_USER_MAX).filter_map(|_| adopt(7).ok()).collect();
     assert_eq!(of_one.len(), FILES_PER_USER_MAX);
-    assert_eq!(adopt(7), Err("too many files of its user are open"));
+    assert_eq!(adopt(7), Err(TOO_MANY));
     let other = adopt(8).unwrap();
     // A file that is closed makes a place for another one, once its thread has ended.
     for id in of_one.into_iter().chain([other]) {
@@ -142,6 +142,30 @@ fn files_of_one_user_are_limited() {
             .adopt_from_peer(PeerFd::received(null.into(), &closer, origin), Rights::Daemon)
             .is_ok()
     );
+}
+
+/// Files that never end: a few users must not use up the threads of the daemon.
+#[test]
+#[cfg(feature = "host")]
+fn files_of_all_users_are_limited() {
+    use crate::system::closer::{Closer, Origin};
+    let mut files = Files::new(Wake::new().unwrap(), true);
+    let closer = Closer::default();
+    let mut adopt = |uid, count: usize| {
+        let origin = Origin { client: abi::ids::ClientId::new(1), uid };
+        let adopted = (0..count).filter(|_| {
+            let null = File::options().write(true).open("/dev/null").unwrap();
+            let fd = PeerFd::received(null.into(), &closer, origin);
+            files.adopt_from_peer(fd, Rights::Daemon).is_ok()
+        });
+        adopted.count()
+    };
+    let users = 1..=(FILES_OF_USERS_MAX / FILES_PER_USER_MAX) as u32;
+    assert!(users.clone().all(|uid| adopt(uid, FILES_PER_USER_MAX) == FILES_PER_USER_MAX));
+    let more = FILES_OF_USERS_AT_FIRST_MAX - FILES_OF_USERS_MAX;
+    let each: Vec<_> = (100..).take(more + 1).map(|uid| adopt(uid, 2)).collect();
+    assert_eq!(each, [vec![1; more], vec![0]].concat(), "one for each user without a file");
+    assert_eq!(adopt(0, 2 * FILES_PER_USER_MAX), FILES_PER_USER_MAX, "root has its own");
 }
 
 /// The kernel tells the receiver of some sockets who sends.
@@ -173,9 +197,12 @@ fn sockets_that_tell_their_sender_are_refused() {
 #[cfg(feature = "host")]
 fn files_of_a_user_are_a_share_of_the_descriptors() {
     let mut files = Files::new(Wake::new().unwrap(), true);
-    for (descriptors, share) in [(0, 4), (128, 16), (1 << 40, 64)] {
+    for (descriptors, share) in [(0, 4), (128, 16), (1 << 40, FILES_PER_USER_MAX)] {
         files.share(descriptors, 500);
-        assert_eq!([7, 500, 0].map(|uid| files.of_user(uid).1), [share, 64, 64]);
+        assert_eq!(
+            [7, 500, 0].map(|uid| files.of_user(uid).1),
+            [share, FILES_PER_USER_MAX, FILES_PER_USER_MAX]
+        );
     }
     use crate::system::closer::{Closer, Origin};
     let closer = Closer::default();

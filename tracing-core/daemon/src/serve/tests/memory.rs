@@ -15,8 +15,8 @@ impl Drop for Busy {
     }
 }
 
-/// `InitializeConnection` with these hints.
-fn bring() -> Vec<u8> {
+/// `InitializeConnection` with these hints, as call number `call`.
+fn bring(call: u8) -> Vec<u8> {
     let request = InitializeConnectionRequest {
         producer_name: Some("brings".into()),
         shared_memory_size_hint_bytes: Some(BYTES as u32),
@@ -25,10 +25,10 @@ fn bring() -> Vec<u8> {
         ..Default::default()
     };
     let request = request.encode_to_vec();
-    let mut call = vec![0x08, 1, 0x10, 1, 0x1a, request.len() as u8];
-    call.extend(request);
-    let mut frame = vec![call.len() as u8 + 4, 0, 0, 0, 0x10, 2, 0x2a, call.len() as u8];
-    frame.extend(call);
+    let mut invoke = vec![0x08, 1, 0x10, 1, 0x1a, request.len() as u8];
+    invoke.extend(request);
+    let mut frame = vec![invoke.len() as u8 + 4, 0, 0, 0, 0x10, call, 0x2a, invoke.len() as u8];
+    frame.extend(invoke);
     frame
 }
 
@@ -43,12 +43,28 @@ fn waiting(name: &str, later: &[u8]) -> (Stopped, Stream, Sender<()>) {
     let (end, ends) = channel();
     it.daemon().engine.adopting.mapper().unmap(1, Busy(ends));
     let region = shm::create(BYTES).unwrap();
-    let requests = [BIND, &bring(), later].concat();
+    let requests = [BIND, &bring(2), later].concat();
     let sent = stream.send(&[IoSlice::new(&requests)], Some(region.fd().unwrap().as_fd()));
     assert_eq!(sent, Ok(requests.len()));
     let keys = it.keys();
     it.serve(&keys, LATER);
     (it, stream, end)
+}
+
+/// Descriptors that count for the user of this process.
+fn held(it: &mut Stopped) -> u64 {
+    let counted = it.daemon().engine.counted.as_ref().unwrap();
+    let mut account = protos::UserAccount::default();
+    counted.connections.tell(User::Local(os::process::effective_uid()), &mut account);
+    account.connection_descriptors.unwrap().held.unwrap()
+}
+
+/// Until the sockets of connections that are over are closed.
+fn wait_for_sockets(it: &mut Stopped) {
+    let counted = it.daemon().engine.counted.clone().unwrap();
+    while counted.closer.pending() > 0 {
+        std::thread::yield_now();
+    }
 }
 
 /// Turns of the loop until nothing waits to be mapped or unmapped.
@@ -104,4 +120,84 @@ fn a_producer_that_leaves_ends_when_its_memory_is_mapped() {
     finish(&mut it);
     assert_eq!(it.keys(), []);
     finish(&mut it);
+}
+
+/// Its memory has a place until it is unmapped.
+#[test]
+fn a_producer_that_is_cut_while_its_memory_is_mapped_keeps_its_place() {
+    let (mut it, stream, end) = waiting("memory-cut", &[]);
+    let client = ClientId::new(it.keys()[0]);
+    it.daemon().engine.end_connection(client, &Disconnect::StuckDescriptor);
+    assert_eq!(it.keys(), []);
+    // Comes behind the mapping, and keeps the thread from unmapping.
+    let (end_of_unmapping, ends) = channel();
+    it.daemon().engine.adopting.mapper().unmap(1, Busy(ends));
+    drop(end);
+    while it.daemon().engine.adopting.has(client) {
+        it.daemon().engine.turn();
+        std::thread::yield_now();
+    }
+    wait_for_sockets(&mut it);
+    assert_eq!(held(&mut it), 1);
+    drop(end_of_unmapping);
+    finish(&mut it);
+    assert_eq!(held(&mut it), 0);
+    drop(stream);
+}
+
+/// The same for memory of a producer that has left, while the service still works on what it sent.
+#[test]
+fn memory_that_the_service_needs_keeps_its_place() {
+    let (mut it, stream, end) = waiting("memory-needed", &[]);
+    drop(end);
+    finish(&mut it);
+    let client = ClientId::new(it.keys()[0]);
+    assert_eq!(held(&mut it), 2, "its socket and its memory");
+    // It has used up its allowance.
+    let input = Input::FramesDecoded { client, refused: 1 << 12, bytes: 0 };
+    it.daemon().engine.handle_input(input);
+    drop(stream);
+    let keys = it.keys();
+    it.serve(&keys, LATER);
+    assert_eq!(it.keys(), []);
+    wait_for_sockets(&mut it);
+    assert_eq!(held(&mut it), 1);
+    while !it.daemon().engine.memory_of_gone.is_empty() {
+        it.daemon().engine.turn();
+    }
+    finish(&mut it);
+    assert_eq!(held(&mut it), 0);
+}
+
+/// Only the first request of its kind brings memory: nobody waits for that of a second one.
+#[test]
+fn a_second_request_brings_no_memory() {
+    let (mut it, stream, end) = waiting("memory-twice", &[]);
+    let region = shm::create(BYTES).unwrap();
+    let second = bring(3);
+    let mut sent = stream.send(&[IoSlice::new(&second)], Some(region.fd().unwrap().as_fd()));
+    if sent.is_err() {
+        // The kernel refuses the descriptor (from Linux 6.16 on).
+        sent = stream.send(&[IoSlice::new(&second)], None);
+    }
+    assert_eq!(sent, Ok(second.len()));
+    let keys = it.keys();
+    it.serve(&keys, LATER);
+    let client = ClientId::new(keys[0]);
+    assert!(it.daemon().engine.adopting.has(client));
+    drop(end);
+    finish(&mut it);
+    it.serve(&keys, LATER);
+    assert_eq!(it.daemon().engine.adopting.mapper().pending(), 0);
+    assert!(!it.daemon().engine.adopting.has(client));
+    let mut received = [0; 4096];
+    let answers = match stream.receive(&mut received) {
+        Ok(Raw::Bytes(count, _)) => &received[..count],
+        other => panic!("{other:?}"),
+    };
+    // The answer to the second call: refused.
+    let refused = b"\x10\x03\x32";
+    let at = answers.windows(refused.len()).position(|bytes| bytes == refused);
+    assert!(at.is_some(), "{answers:x?}");
+    assert_eq!(it.keys(), keys, "the connection stays");
 }
