@@ -37,16 +37,14 @@ const KINDS: [(&str, u64); 4] =
 pub fn run(daemon: &Daemon, cgroup: Result<&Cgroup, &String>) -> Outcome {
     if os::process::effective_uid() != 0 {
         println!(
-            "NOT CHECKED: memory of small requests. Its limits are those of other users: run this as root"
+            "SKIPPED memory of small requests: its limits are those of other users, so run this as root"
         );
         return Ok(());
     }
     let cgroup = match cgroup {
         Ok(cgroup) => cgroup,
         Err(reason) => {
-            println!(
-                "NOT CHECKED: memory of small requests, which only a control group shows ({reason})"
-            );
+            println!("SKIPPED memory of small requests: only a control group shows it ({reason})");
             return Ok(());
         }
     };

@@ -40,6 +40,9 @@ pub(super) fn attack(target: &Target, random: &mut Random) {
     }
 }
 
+/// The name of some sessions.
+const NAME: &str = "siege";
+
 fn config(random: &mut Random) -> TraceConfig {
     let mut config = tracing_core_testing::random_config_of(random.below(u64::MAX));
     for buffer in &mut config.buffers {
@@ -55,6 +58,10 @@ fn config(random: &mut Random) -> TraceConfig {
     }
     // As the protocol says, these keep those out who use the same names.
     config.session_semaphores.clear();
+    // So that there is something to clone.
+    if random.below(4) == 0 {
+        config.unique_session_name = Some(NAME.into());
+    }
     config
 }
 
@@ -101,7 +108,7 @@ fn request(random: &mut Random) -> Request {
             ..Default::default()
         }),
         11 => Request::CloneSession(CloneSessionRequest {
-            selector: Some(CloneSessionRequestSelector::SessionId(random.below(50))),
+            selector: Some(CloneSessionRequestSelector::UniqueSessionName(NAME.into())),
             ..Default::default()
         }),
         12 => Request::Detach(DetachRequest { key: key(), ..Default::default() }),

@@ -42,16 +42,16 @@ const PACKETS_MAX: u64 = 10_000;
 /// What an honest user has seen.
 #[derive(Clone, Copy, Default)]
 pub struct Report {
-    rounds: u64,
+    pub rounds: u64,
     written: u64,
     /// Packets that are not in the trace; each gap has a mark.
     lost: u64,
     /// How often a process was refused, because descriptors were short.
-    refused: u64,
+    pub refused: u64,
     answers: u64,
     p50: Duration,
     pub p999: Duration,
-    most: Duration,
+    pub most: Duration,
 }
 
 impl fmt::Display for Report {
