@@ -207,12 +207,12 @@ pub trait Output: Sized {
         self.nested(number, M::IS_FLAT, |out| value.encode_fields(out));
     }
 
-    /// Adds a nested message with the fields that `put` adds. None of them is a message if it is flat.
+    /// Adds a nested message with the fields that `add` adds. None of them is a message if it is flat.
     #[inline(always)]
-    fn nested(&mut self, number: u32, is_flat: bool, put: impl FnOnce(&mut Self)) {
+    fn nested(&mut self, number: u32, is_flat: bool, add: impl FnOnce(&mut Self)) {
         let end = if is_flat { self.open_flat() } else { self.open() };
         let Some(end) = end else { return };
-        put(self);
+        add(self);
         if is_flat { self.run(number, end) } else { self.close(number, end) }
     }
 

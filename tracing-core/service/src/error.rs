@@ -73,31 +73,14 @@ impl fmt::Display for ConfigError {
                 write!(f, "too many buffers: {count}, at most {max} are allowed")
             }
             Self::DuplicateBuffer(name) => write!(f, "Duplicate buffer name: {name:?}"),
-            Self::TooManyRegexes { max } => {
-                write!(f, "too many regular expressions, at most {max} are allowed")
-            }
-            Self::TooManyFilterNames { max } => write!(
-                f,
-                "too many names in producer_name_filter and machine_name_filter, at most {max} are allowed in all"
-            ),
-            Self::FiltersTooLarge { max_kib } => write!(
-                f,
-                "the new producer filters are too large: at most {max_kib} KiB are allowed, counted for each data \
-                 source that gets them"
-            ),
             Self::TooManySemaphores { count, max } => {
                 write!(f, "too many session_semaphores: {count}, at most {max} are allowed")
             }
-            Self::RegexInvalid { field, text, reason } => {
-                let short: String = text.chars().take(REGEX_QUOTED_CHARS).collect();
-                let rest = if short.len() < text.len() { "…" } else { "" };
-                write!(f, "{field} {short:?}{rest} is invalid: {reason}")
-            }
-            Self::RegexesTooLarge { max_kib } => write!(
-                f,
-                "the regular expressions are too large: at most {max_kib} KiB, compiled, are allowed \
-                 in all"
-            ),
+            Self::TooManyRegexes { .. }
+            | Self::TooManyFilterNames { .. }
+            | Self::FiltersTooLarge { .. }
+            | Self::RegexInvalid { .. }
+            | Self::RegexesTooLarge { .. } => self.fmt_names(f),
             Self::Priority(_)
             | Self::PriorityPolicy(_)
             | Self::PriorityOfOther { .. }
@@ -128,6 +111,35 @@ impl fmt::Display for ConfigError {
 }
 
 impl ConfigError {
+    /// The variants of the checks on names of producers.
+    fn fmt_names(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooManyRegexes { max } => {
+                write!(f, "too many regular expressions, at most {max} are allowed")
+            }
+            Self::TooManyFilterNames { max } => write!(
+                f,
+                "too many names in producer_name_filter and machine_name_filter, at most {max} are allowed in all"
+            ),
+            Self::FiltersTooLarge { max_kib } => write!(
+                f,
+                "the new producer filters are too large: at most {max_kib} KiB are allowed, counted for each data \
+                 source that gets them"
+            ),
+            Self::RegexInvalid { field, text, reason } => {
+                let short: String = text.chars().take(REGEX_QUOTED_CHARS).collect();
+                let rest = if short.len() < text.len() { "…" } else { "" };
+                write!(f, "{field} {short:?}{rest} is invalid: {reason}")
+            }
+            Self::RegexesTooLarge { max_kib } => write!(
+                f,
+                "the regular expressions are too large: at most {max_kib} KiB, compiled, are allowed \
+                 in all"
+            ),
+            _ => Ok(()),
+        }
+    }
+
     /// The variants of the checks on triggers.
     fn fmt_trigger(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -41,8 +41,8 @@ const TESTS: [&str; 9] = [
     "triggers::",
 ];
 
-/// How long the hostile users have, in seconds.
-const SIEGE: [&str; 3] = ["--short", "--seconds", "6"];
+/// How long the hostile users have, in seconds. Each call of the daemon takes long here.
+const SIEGE: [&str; 4] = ["--short", "--untimed", "--seconds", "6"];
 
 /// Runs the tests and the hostile users with a `traced` under `strace`, and checks its calls.
 ///

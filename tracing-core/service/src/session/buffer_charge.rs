@@ -6,8 +6,8 @@
 //!   clone: what is in its buffers, and its sequences   ─┘                           of the service's memory
 //! ```
 //!
-//! A buffer that a session has no more is off the account at once, though its memory is freed in pieces. No other session
-//! begins until all of it is freed.
+//! A buffer that a session has no more is off the account at once, though its memory is freed in pieces. No other
+//! session begins until all of it is freed.
 
 use crate::accounts::{Accounts, NoRoom, Resource, User};
 use crate::buffer::TraceBuffer;

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The consumer pays for the expressions, and others go on between them. It pays for the bytes of both configs, too:
-//! nothing else is looked at. Each data source of the session gets its own copy of the filters that the other config has
-//! for its name, so these copies have a limit together.
+//! nothing else is looked at. Each data source of the session gets its own copy of the filters that the other config
+//! has for its name, so these copies have a limit together.
 
 use protos::{TraceConfig, TraceConfigDataSource};
 use protozero::Message as _;

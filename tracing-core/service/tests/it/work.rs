@@ -690,7 +690,7 @@ fn timers_that_are_due_come_in_pieces() {
     assert_eq!(shell.service.footprint().flushes, SESSIONS);
 }
 
-/// A line of the log is on the account of the user whose work waited, whoever came last.
+/// A line of the log is on the account of the user whose work waited, not of the peer that came last.
 #[test]
 fn lines_about_work_that_waited_name_its_user() {
     let mut shell = Shell::new();

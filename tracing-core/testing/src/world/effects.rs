@@ -25,6 +25,13 @@ macro_rules! known {
 }
 
 impl World {
+    fn count_memory(&mut self, client: ClientId) -> Result<(), String> {
+        match self.memory_of_gone.insert(client) {
+            true => Ok(()),
+            false => Err(format!("memory of {client:?} is counted twice")),
+        }
+    }
+
     pub(super) fn carry_out(&mut self) -> Result<(), String> {
         let now = self.clock.boot_ns();
         let mut compressing = self.service.take_compressing().into_iter().peekable();
@@ -45,11 +52,7 @@ impl World {
                 }
                 Output::Disconnect { client } => self.cut_off(client),
                 Output::Log { .. } => {}
-                Output::CountMemory { client, .. } => {
-                    if !self.memory_of_gone.insert(client) {
-                        return Err(format!("memory of {client:?} is counted twice"));
-                    }
-                }
+                Output::CountMemory { client, .. } => self.count_memory(client)?,
                 Output::ReleaseMemory { client, .. } => drop(self.memory_of_gone.remove(&client)),
                 Output::CreateFile { token, .. } => {
                     let result = if self.effect_fails(30) {

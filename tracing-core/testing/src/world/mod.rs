@@ -223,8 +223,7 @@ impl World {
             ending: false,
             rng,
         };
-        let producers = world.rng.within(1, 5);
-        let consumers = world.rng.within(1, 4);
+        let (producers, consumers) = (world.rng.within(1, 5), world.rng.within(1, 4));
         for index in 0..producers {
             let producer = Producer::new(world.rng.fork(), index + 1);
             world.actors.push(Actor::Producer(Box::new(producer)));

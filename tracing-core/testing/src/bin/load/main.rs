@@ -46,6 +46,8 @@ pub struct Plan {
     pub answer_within: Option<Duration>,
     /// How long the daemon may work before an answer.
     pub work_within: Duration,
+    /// Whether answers have limits of time at all.
+    pub is_timed: bool,
 }
 
 fn main() -> ExitCode {
@@ -88,12 +90,13 @@ fn end(outcome: Outcome) -> ExitCode {
 
 fn run(arguments: &[String]) -> Outcome {
     let (mut traced, mut seconds) = (PathBuf::from("target/debug/traced"), 60);
-    let (mut short, mut siege) = (false, false);
+    let (mut short, mut siege, mut is_timed) = (false, false, true);
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
             "--short" => short = true,
             "--siege" => siege = true,
+            "--untimed" => is_timed = false,
             "--traced" => traced = words.next().ok_or("--traced FILE")?.into(),
             "--seconds" => {
                 let number = words.next().and_then(|number| number.parse().ok());
@@ -110,6 +113,7 @@ fn run(arguments: &[String]) -> Outcome {
         hostile: if short { 32 } else { 256 },
         answer_within: (!short).then_some(Duration::from_secs(1)),
         work_within: Duration::from_millis(250),
+        is_timed,
     };
     if siege {
         return siege::run(&traced, &plan);
