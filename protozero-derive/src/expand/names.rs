@@ -38,7 +38,7 @@ pub(super) fn about(message: &model::Message) -> TokenStream {
             use ::protozero::rt::owned as __pb;
             #[allow(unused_imports)]
             use ::protozero::rt::owned::Unnamed as _;
-            __pb::About::new(#name, __pb::Named::<Self>::NAMES, Self::ROWS)
+            __pb::About::new(#name, __pb::Named::<Self>::NAMES, <Self as ::protozero::rt::owned::Encode>::ROWS)
         }
     }
 }

@@ -94,7 +94,7 @@ macro_rules! __owned {
                 $crate::rt::owned::About::new(
                     ::core::stringify!($name),
                     $crate::rt::owned::Named::<$name>::NAMES,
-                    Self::ROWS,
+                    <Self as $crate::rt::owned::Encode>::ROWS,
                 )
             }
 

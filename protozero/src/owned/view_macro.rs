@@ -63,7 +63,7 @@ macro_rules! __view {
                 $crate::rt::owned::About::new(
                     ::core::stringify!($name),
                     ($full, $crate::rt::owned::None),
-                    Self::ROWS,
+                    <Self as $crate::rt::owned::Encode>::ROWS,
                 )
             }
 

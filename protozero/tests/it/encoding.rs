@@ -178,6 +178,20 @@ struct Leaf {
     value: Option<u32>,
 }
 
+/// Constants of a struct have any names.
+impl Leaf {
+    const ROWS: u8 = 1;
+    const IS_FLAT: u8 = 2;
+    const FOOTPRINT: u8 = 3;
+}
+
+#[test]
+fn a_struct_may_have_constants_of_its_own() {
+    assert_eq!([Leaf::ROWS, Leaf::IS_FLAT, Leaf::FOOTPRINT], [1, 2, 3]);
+    let error = Leaf::decode(&[0x08]).unwrap_err();
+    assert_eq!(error.path(), "Leaf.value");
+}
+
 /// A message with all that counts as one more level.
 #[derive(Clone, PartialEq, Debug, Default, Message)]
 #[pb(skip_unknown)]

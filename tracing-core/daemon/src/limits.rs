@@ -66,7 +66,7 @@ pub const CLOSER_WAITING_MIN: usize = 4;
 /// the user of the daemon.
 pub const FILES_PER_USER_MAX: usize = 32;
 /// Files of all users together, but for root and the user of the daemon. Each has a thread, and a disk or a program may
-/// never take what is written.
+/// never accept what is written to it.
 pub const FILES_OF_USERS_MAX: usize = 128;
 /// The same for the first file of a user, so that a few users cannot keep all others out.
 pub const FILES_OF_USERS_AT_FIRST_MAX: usize = FILES_OF_USERS_MAX + FILES_OF_USERS_MAX / 4;

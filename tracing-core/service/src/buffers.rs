@@ -6,6 +6,7 @@ use protos::{
 };
 
 use super::error::{ConfigError, SessionError};
+use crate::accounts::User;
 use crate::buffer::{Policy, TraceBuffer, Version};
 use crate::config::RegionFactory;
 use crate::retired::Retired;
@@ -158,6 +159,21 @@ impl Buffers {
 
     pub(crate) fn has_retired(&self) -> bool {
         !self.retired.is_empty()
+    }
+
+    /// How many memories are retired.
+    pub(crate) fn retired_len(&self) -> usize {
+        self.retired.len()
+    }
+
+    /// Those behind the first `count` were on the account of this user.
+    pub(crate) fn note_retired(&mut self, count: usize, user: User) {
+        self.retired.note_user(count, user);
+    }
+
+    /// Whether memory that was on the account of this user is not freed yet.
+    pub(crate) fn has_retired_of(&self, user: User) -> bool {
+        self.retired.has_of(user)
     }
 
     /// Memory that is still to be freed, bytes.

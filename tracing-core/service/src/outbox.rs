@@ -174,15 +174,19 @@ impl Outbox {
 
     fn log(&mut self, level: LogLevel, text: String) {
         // Names come from peers: they may be as long as a frame, and a line end in one must not forge a second line.
-        let text = match clip_to(&text, limits::LOG_LINE_BYTES_MAX) {
-            short if short.len() < text.len() => format!("{short}…"),
-            _ => text,
-        };
-        let text = if text.contains(char::is_control) {
-            text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
-        } else {
-            text
-        };
+        let mut text = clipped(text);
+        if text.contains(char::is_control) {
+            let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+            text = clipped(text.chars().map(shown).collect());
+        }
         self.queue.push_back(Output::Log { level, text, uid: self.about });
+    }
+}
+
+/// A line that is not longer than it may be.
+fn clipped(text: String) -> String {
+    match clip_to(&text, limits::LOG_LINE_BYTES_MAX) {
+        short if short.len() < text.len() => format!("{short}…"),
+        _ => text,
     }
 }

@@ -18,7 +18,7 @@ impl core::fmt::Debug for AnnotationValue<'_> {
     }
 }
 
-/// That of what a reference refers to.
+/// The value that a reference refers to.
 #[inline(always)]
 pub fn annotation_value<'a, T: Annotate + ?Sized>(value: &'a &'a T) -> AnnotationValue<'a> {
     (**value).simple().map_or(AnnotationValue::Other(value), AnnotationValue::Simple)

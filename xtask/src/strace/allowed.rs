@@ -90,7 +90,7 @@ const ALLOWED: &[Allowed] = &[
     needed(
         &["mprotect", "madvise"],
         Always,
-        "change a mapping; they wait for no peer, but for the thread that maps its memory (SECURITY.md)",
+        "change a mapping; they do not wait for a peer, but may wait for the thread that maps memory of one (SECURITY.md)",
     ),
     seldom(&["mremap", "brk"], Always, "the same"),
     needed(&["memfd_create"], Always, "makes a file in memory"),

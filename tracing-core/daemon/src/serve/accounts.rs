@@ -5,6 +5,7 @@ use protos::{ServiceCounters, UserAccount, UserAccountItem};
 use super::connections::Connections;
 use super::files::Files;
 use super::user::User;
+use crate::limits::FILES_OF_USERS_MAX;
 use crate::system::closer::Closer;
 use service::ShellAccounts;
 
@@ -52,5 +53,6 @@ pub(super) fn count(counted: &Counted, files: &Files, asking: User) -> ShellAcco
     let mut all_users = UserAccount::default();
     connections.tell_all(&mut all_users);
     all_users.closing_descriptors = item(closer.all_waiting(), None);
+    all_users.files = item((files.of_users(), FILES_OF_USERS_MAX), None);
     ShellAccounts { users, remote, all_users, counters: ServiceCounters::default() }
 }

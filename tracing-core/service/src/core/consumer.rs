@@ -181,9 +181,9 @@ impl Service {
 
     /// Checks the config of a session that a consumer asked for, as far as `left` allows.
     pub(super) fn check_config(&mut self, client: ClientId, mut job: Box<Checking>, left: u64) {
-        // Such memory is on no account any more: that of both sessions together may be more than there is.
-        if self.buffers.has_retired()
-            && let Some(consumer) = self.consumers.get_mut(client)
+        // Such memory is on no account any more: with that of the new session it may be more than its user may have.
+        if let Some(consumer) = self.consumers.get_mut(client)
+            && self.buffers.has_retired_of(User::local(consumer.peer.uid))
         {
             return consumer.work.todo.push_front(Todo::Check(job));
         }

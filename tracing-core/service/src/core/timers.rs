@@ -6,7 +6,7 @@ use crate::timers::TimerKind;
 use crate::triggers;
 use abi::ids::{FlushId, SessionId};
 
-/// When a timer is looked at again whose session has to pay for the last time first, ms.
+/// After how long a timer is looked at again whose session has not paid for the last time yet, ms.
 const PUT_OFF_MS: u64 = 1;
 
 impl Service {
@@ -22,9 +22,9 @@ impl Service {
             let owner = self.owner_of_timer(kind, id);
             let uid = owner.and_then(|owner| self.sessions.get(owner)).map(|session| session.uid);
             self.turn.out.about = uid;
-            // What it asks producers for again and again.
-            let repeats = matches!(kind, TimerKind::Flush | TimerKind::ClearState);
-            if repeats && owner.is_some_and(|owner| self.left_for_timers(owner) == 0) {
+            let left = owner.map_or(u64::MAX, |owner| self.left_for_timers(owner));
+            // What it asks producers for again and again. A file is written ten times a second at most.
+            if left == 0 && matches!(kind, TimerKind::Flush | TimerKind::ClearState) {
                 self.turn.set_timer_ms(PUT_OFF_MS, kind, id);
                 continue;
             }
@@ -41,7 +41,8 @@ impl Service {
     /// What the timers of a session may cause now. Its allowance for them grows with time alone.
     fn left_for_timers(&mut self, id: SessionId) -> u64 {
         let (now_ns, per_peer) = (self.turn.now.boot_ns, self.line.per_peer);
-        self.sessions.get_mut(id).map_or(0, |session| session.of_timers.left(now_ns, per_peer))
+        let session = self.sessions.get_mut(id);
+        session.map_or(u64::MAX, |session| session.of_timers.left(now_ns, per_peer))
     }
 
     /// The session that wants a timer. Timers without one log nothing.

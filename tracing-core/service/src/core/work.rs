@@ -170,11 +170,13 @@ impl Service {
     }
 
     /// Whether it is a consumer that cannot go on: its session has work to do first, or it wants one, and memory of
-    /// former sessions is not freed yet.
+    /// former sessions of its user is not freed yet.
     fn is_blocked(&self, waiter: Waiter) -> bool {
         let Waiter::Consumer(client) = waiter else { return false };
-        let next = self.consumers.get(client).and_then(|consumer| consumer.work.todo.front());
-        if matches!(next, Some(Todo::Check(_))) && self.buffers.has_retired() {
+        if let Some(consumer) = self.consumers.get(client)
+            && matches!(consumer.work.todo.front(), Some(Todo::Check(_)))
+            && self.buffers.has_retired_of(User::local(consumer.peer.uid))
+        {
             return true;
         }
         let session = self.consumers.session_of(client).and_then(|id| self.sessions.get(id));

@@ -195,11 +195,6 @@ impl Ledger {
     /// may use up all entries.
     pub(crate) fn add(&mut self, loss: Loss, is_unlimited: bool, at_ns: u64) {
         let Loss { who, reason, amount, source } = loss;
-        // A name may be as long as a frame.
-        let source = source.map(|name| match clip_to(&name, LEDGER_NAME_BYTES_MAX) {
-            short if short.len() < name.len() => short.into(),
-            _ => name,
-        });
         let key = (who.client, reason);
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.amount.add(amount);
@@ -213,6 +208,11 @@ impl Ledger {
                 let held = self.by_user.get_or_insert_with(who.user, usize::default);
                 *held = held.saturating_add(1);
             }
+            // A name may be as long as a frame.
+            let source = source.map(|name| match clip_to(&name, LEDGER_NAME_BYTES_MAX) {
+                short if short.len() < name.len() => short.into(),
+                _ => name,
+            });
             let who = Some(who);
             self.entries.insert(key, Entry { who, source, amount, first_ns, last_ns });
             return;

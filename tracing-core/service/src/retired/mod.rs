@@ -9,20 +9,36 @@
 //! To free a written gigabyte at once takes the system about a tenth of a second, in which all peers wait. A large
 //! allocation is pages of its own, so that an allocator makes it shorter (`mremap`) without a copy.
 
+use crate::accounts::User;
 use crate::limits::FREE_PIECE_BYTES;
 
-/// What is still to be freed.
+/// What is still to be freed, each memory with the user that had it on its account, if that is known.
 #[derive(Debug, Default)]
 pub(crate) struct Retired {
-    memories: Vec<Vec<u8>>,
+    memories: Vec<(Option<User>, Vec<u8>)>,
 }
 
 impl Retired {
     /// Frees this memory: at once if it is small, else in pieces.
     pub(crate) fn add(&mut self, memory: Vec<u8>) {
         if memory.len() > FREE_PIECE_BYTES {
-            self.memories.push(memory);
+            self.memories.push((None, memory));
         }
+    }
+
+    /// How many memories are to be freed.
+    pub(crate) fn len(&self) -> usize {
+        self.memories.len()
+    }
+
+    /// The memories behind the first `count` were on the account of this user.
+    pub(crate) fn note_user(&mut self, count: usize, user: User) {
+        self.memories.iter_mut().skip(count).for_each(|(of, _)| *of = Some(user));
+    }
+
+    /// Whether there is some of this user.
+    pub(crate) fn has_of(&self, user: User) -> bool {
+        self.memories.iter().any(|(of, _)| *of == Some(user))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -31,12 +47,12 @@ impl Retired {
 
     /// What is left, bytes.
     pub(crate) fn bytes(&self) -> usize {
-        self.memories.iter().map(Vec::capacity).fold(0, usize::saturating_add)
+        self.memories.iter().map(|(_, memory)| memory.capacity()).fold(0, usize::saturating_add)
     }
 
     /// Frees a piece. Returns how many bytes it had.
     pub(crate) fn free_piece(&mut self) -> usize {
-        let Some(memory) = self.memories.last_mut() else { return 0 };
+        let Some((_, memory)) = self.memories.last_mut() else { return 0 };
         let len = memory.len();
         let left = len.saturating_sub(FREE_PIECE_BYTES);
         memory.truncate(left);

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A buffer that a session has no more is off the account at once, though its memory is freed in pieces. No other
-//! session begins until all of it is freed.
+//! session of its user begins until all of it is freed; clones do not wait.
 
 use crate::accounts::{Accounts, NoRoom, Resource, User};
 use crate::buffer::TraceBuffer;

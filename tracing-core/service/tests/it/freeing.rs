@@ -65,8 +65,12 @@ fn a_session_begins_when_the_memory_of_the_last_one_is_freed() {
     let mut next = MockConsumer::connect(&mut shell, 0);
     next.enable(&mut shell, large_buffer(&["ds"]), None);
     assert!(shell.service.is_busy(next.client));
+    // Others do not wait.
+    let mut other = MockConsumer::connect(&mut shell, 1000);
+    other.enable(&mut shell, config(&["none"]), None);
+    assert_eq!(shell.service.footprint().sessions, 1);
     let mut turns = 0;
-    while shell.service.footprint().sessions == 0 {
+    while shell.service.footprint().sessions == 1 {
         assert!(shell.service.has_work(), "the service is due");
         shell.turn();
         turns += 1;

@@ -531,6 +531,6 @@ fn lines_of_the_log_are_cut() {
     consumer.call(&mut shell, protos::consumer_port::Request::ChangeTraceConfig(change));
     let mut lines = shell.log.iter().map(|line| line.1.as_str());
     let line = lines.find(|line| line.contains('ä')).unwrap();
-    assert!(line.ends_with("ä…"), "{line}");
+    assert!(line.ends_with('…'), "{line}");
     assert!(line.len() < limits::LOG_LINE_BYTES_MAX + 10, "{}", line.len());
 }

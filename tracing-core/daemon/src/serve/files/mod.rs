@@ -34,7 +34,7 @@ use service::{FileError, FileSync, Input};
 pub(super) const LAST_WRITES: Duration = Duration::from_secs(5);
 
 /// Why a file is refused.
-const TOO_MANY: &str = "its user, or all users together, have as many files open as they may have";
+const TOO_MANY: &str = "its user, or all users together, cannot have more files open";
 
 /// A job for the thread of a file.
 enum Job {
@@ -203,7 +203,7 @@ impl Files {
 
     /// Files of all limited users.
     #[cfg(feature = "host")]
-    fn of_users(&self) -> usize {
+    pub(super) fn of_users(&self) -> usize {
         let limited = self.users.iter().filter(|(uid, _)| self.is_limited(**uid));
         // One reference is in the map.
         limited.map(|(_, files)| Arc::strong_count(files).saturating_sub(1)).sum()

@@ -169,6 +169,12 @@ fn check_memory(before: &Resources, after: &Resources, cgroup: Option<&Cgroup>) 
 }
 
 fn check_answers(quiet: &Report, besieged: &Report, plan: &Plan) -> Outcome {
+    if os::process::effective_uid() != 0 {
+        println!(
+            "SKIPPED times and refusals of honest users: they share one account, so run this as root"
+        );
+        return Ok(());
+    }
     let (noise, most) = match plan.answer_within {
         Some(_) => (ANSWER_NOISE, ANSWER_MAX),
         None => (SHORT_ANSWER_NOISE, Duration::MAX),
