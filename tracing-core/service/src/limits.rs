@@ -204,9 +204,9 @@ pub const CHUNKS_PER_CHECK: u64 = 256;
 /// What compresses passes of the sessions of one user at a time, bytes: tables of the codecs, and copies of the
 /// packets. A pass that would need more is not compressed. One needs up to 7 MiB, unless a packet is longer.
 pub const CODEC_BYTES_PER_USER_MAX: usize = 40 * 1024 * 1024;
-/// Answers of producers that the flushes of all sessions of one user wait for at a time; further flushes are refused. Each
-/// takes an entry in the flush and one in the producer. At the end of a session all its entries are removed in one turn,
-/// which takes some ten milliseconds for so many.
+/// Answers of producers that the flushes of all sessions of one user wait for at a time; further flushes are refused.
+/// Each takes an entry in the flush and one in the producer. At the end of a session all its entries are removed in one
+/// turn, which takes some ten milliseconds for so many.
 pub const FLUSH_ANSWERS_PER_USER_MAX: usize = 128 * 1024;
 /// What the trace buffers and clones of one user may have of the memory that the service may use, as a fraction. What
 /// else the service needs, with the index of each buffer, is to fit beside those of all users.

@@ -90,7 +90,8 @@ const ALLOWED: &[Allowed] = &[
     needed(
         &["mprotect", "madvise"],
         Always,
-        "change a mapping; they do not wait for a peer, but may wait for the thread that maps memory of one (SECURITY.md)",
+        "change a mapping; they do not wait for a peer, but may wait for the thread that maps memory of one \
+         (SECURITY.md)",
     ),
     seldom(&["mremap", "brk"], Always, "the same"),
     needed(&["memfd_create"], Always, "makes a file in memory"),

@@ -13,7 +13,8 @@
 //!
 //! `--traced FILE` is the daemon, `--seconds N` the duration of each part (60). `--short` is for busy machines: fewer
 //! clients, and no limit on response times except for the time that the daemon itself works until an answer. A short
-//! siege compares response times with those of its quiet part; `--untimed` leaves that out, for a daemon under `strace`.
+//! siege compares response times with those of its quiet part; `--untimed` leaves that out, for a daemon under
+//! `strace`.
 
 #![allow(clippy::disallowed_methods, reason = "this measures time")]
 
