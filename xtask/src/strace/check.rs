@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Report {
     pub turns: usize,
     pub calls: usize,
+    /// Mappings of files in memory that other threads made.
+    pub memory_of_peers: usize,
     seen: BTreeSet<String>,
     /// Calls that are not allowed, by name and kind of file: how often, and the first one.
     refused: BTreeMap<String, (usize, String)>,
@@ -18,6 +20,7 @@ impl Report {
     pub fn add(&mut self, other: Self) {
         self.turns += other.turns;
         self.calls += other.calls;
+        self.memory_of_peers += other.memory_of_peers;
         self.seen.extend(other.seen);
         for (kind, (count, line)) in other.refused {
             self.refused.entry(kind).or_insert((0, line)).0 += count;
