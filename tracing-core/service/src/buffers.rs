@@ -60,8 +60,8 @@ pub(crate) enum CopySource {
 pub(crate) struct Buffers {
     by_id: SortedMap<BufferId, TraceBuffer>,
     last_id: u16,
-    /// Buffers that no session has any more, and that clones are still copied from.
-    detached_buffers: SortedMap<u64, TraceBuffer>,
+    /// Buffers that no session has any more, and that clones are still copied from; on whose account they were.
+    detached_buffers: SortedMap<u64, (User, TraceBuffer)>,
     last_detached: u64,
     /// Memory of buffers that are gone.
     retired: Retired,
@@ -138,18 +138,19 @@ impl Buffers {
 
     /// Drops a buffer that nothing is copied from.
     pub(crate) fn remove(&mut self, id: BufferId) {
-        let old = self.by_id.remove(&id);
-        self.retire(old);
+        if let Some(old) = self.by_id.remove(&id) {
+            self.retire(None, old);
+        }
     }
 
-    /// Drops a buffer, and frees its memory in pieces.
-    pub(crate) fn retire(&mut self, old: Option<TraceBuffer>) {
-        self.retire_memory(old.map(TraceBuffer::into_memory).unwrap_or_default());
+    /// Drops a buffer that was on the account of `owner`, and frees its memory in pieces.
+    pub(crate) fn retire(&mut self, owner: Option<User>, old: TraceBuffer) {
+        self.retired.add(owner, old.into_memory());
     }
 
     /// Frees the memory of a buffer in pieces.
     pub(crate) fn retire_memory(&mut self, memory: Vec<u8>) {
-        self.retired.add(memory);
+        self.retired.add(None, memory);
     }
 
     /// Frees a piece of what is retired. Returns how many bytes it had.
@@ -161,19 +162,10 @@ impl Buffers {
         !self.retired.is_empty()
     }
 
-    /// How many memories are retired.
-    pub(crate) fn retired_len(&self) -> usize {
-        self.retired.len()
-    }
-
-    /// Those behind the first `count` were on the account of this user.
-    pub(crate) fn note_retired(&mut self, count: usize, user: User) {
-        self.retired.note_user(count, user);
-    }
-
-    /// Whether memory that was on the account of this user is not freed yet.
-    pub(crate) fn has_retired_of(&self, user: User) -> bool {
-        self.retired.has_of(user)
+    /// Whether memory that was on the account of this user is still there: it is not freed yet, or a clone is copied
+    /// from it.
+    pub(crate) fn has_left_over(&self, user: User) -> bool {
+        self.retired.has_of(user) || self.detached_buffers.values().any(|(owner, _)| *owner == user)
     }
 
     /// Memory that is still to be freed, bytes.
@@ -194,37 +186,42 @@ impl Buffers {
         Some(std::mem::replace(self.by_id.get_mut(&id)?, fresh))
     }
 
-    /// Takes a buffer away from its session, or replaces it by a fresh one. While it is being copied it is kept;
-    /// then its number as the source of copies is returned.
-    pub(crate) fn detach(&mut self, id: BufferId, fresh: Option<TraceBuffer>) -> Option<u64> {
+    /// Takes a buffer away from its session, whose user is `owner`, or replaces it by a fresh one. While it is being
+    /// copied it is kept; then its number as the source of copies is returned.
+    pub(crate) fn detach(
+        &mut self,
+        id: BufferId,
+        owner: User,
+        fresh: Option<TraceBuffer>,
+    ) -> Option<u64> {
         let old = match fresh {
             Some(fresh) => self.by_id.insert(id, fresh),
             None => self.by_id.remove(&id),
         };
         let old = old?;
         if old.unfinished_clones() == 0 {
-            self.retire(Some(old));
+            self.retire(Some(owner), old);
             return None;
         }
         self.last_detached = self.last_detached.saturating_add(1);
-        self.detached_buffers.insert(self.last_detached, old);
+        self.detached_buffers.insert(self.last_detached, (owner, old));
         Some(self.last_detached)
     }
 
     pub(crate) fn copy_source(&mut self, source: CopySource) -> Option<&mut TraceBuffer> {
         match source {
             CopySource::Buffer(id) => self.by_id.get_mut(&id),
-            CopySource::Detached(number) => self.detached_buffers.get_mut(&number),
+            CopySource::Detached(number) => self.detached_buffers.get_mut(&number).map(|(_, b)| b),
         }
     }
 
     /// Drops a detached buffer after the last copy of it.
     pub(crate) fn release_copy_source(&mut self, source: CopySource) {
         if let CopySource::Detached(number) = source
-            && self.detached_buffers.get(&number).is_some_and(|b| b.unfinished_clones() == 0)
+            && self.detached_buffers.get(&number).is_some_and(|(_, b)| b.unfinished_clones() == 0)
+            && let Some((owner, old)) = self.detached_buffers.remove(&number)
         {
-            let old = self.detached_buffers.remove(&number);
-            self.retire(old);
+            self.retire(Some(owner), old);
         }
     }
 
@@ -239,6 +236,6 @@ impl Buffers {
 
     /// All buffers, those included that are kept for copies.
     pub(crate) fn all(&self) -> impl Iterator<Item = &TraceBuffer> {
-        self.by_id.values().chain(self.detached_buffers.values())
+        self.by_id.values().chain(self.detached_buffers.values().map(|(_, buffer)| buffer))
     }
 }

@@ -148,8 +148,6 @@ pub const DATA_SOURCES_PER_PRODUCER_MAX: usize = 4096;
 /// [`SOURCE_BYTES`] for each; and their writers. Further registrations are ignored. A program with a hundred categories
 /// has about 8 KiB.
 pub const SOURCE_BYTES_PER_USER_MAX: usize = 16 * 1024 * 1024;
-/// Bytes of a line of the log. What is longer is cut.
-pub const LOG_LINE_BYTES_MAX: usize = 2048;
 /// Names of data sources that one producer could not register, for sessions that want them later. Of others, and of
 /// those longer than [`LEDGER_NAME_BYTES_MAX`], only those sessions know that run at that time.
 pub const UNREGISTERED_PER_PRODUCER_MAX: usize = 4;
@@ -206,7 +204,7 @@ pub const CHUNKS_PER_CHECK: u64 = 256;
 pub const CODEC_BYTES_PER_USER_MAX: usize = 40 * 1024 * 1024;
 /// Answers of producers that the flushes of all sessions of one user wait for at a time; further flushes are refused.
 /// Each takes an entry in the flush and one in the producer. At the end of a session all its entries are removed in one
-/// turn, which takes some ten milliseconds for so many.
+/// turn.
 pub const FLUSH_ANSWERS_PER_USER_MAX: usize = 128 * 1024;
 /// What the trace buffers and clones of one user may have of the memory that the service may use, as a fraction. What
 /// else the service needs, with the index of each buffer, is to fit beside those of all users.

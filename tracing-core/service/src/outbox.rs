@@ -7,7 +7,6 @@ use bytes::Bytes;
 use super::buffer_pool::BufferPool;
 use super::output::{Boost, FileSync, LogLevel, Output, Rejected};
 use crate::limits;
-use crate::matching::clip_to;
 use abi::ids::{CallId, ClientId, FileId};
 use abi::shm::Region;
 
@@ -173,20 +172,12 @@ impl Outbox {
     }
 
     fn log(&mut self, level: LogLevel, text: String) {
-        // Names come from peers: they may be as long as a frame, and a line end in one must not forge a second line.
-        let mut text = clipped(text);
-        if text.contains(char::is_control) {
-            let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-            text = clipped(text.chars().map(shown).collect());
-        }
+        // Names come from peers: a line end in a name must not forge a second line.
+        let text = if text.contains(char::is_control) {
+            text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+        } else {
+            text
+        };
         self.queue.push_back(Output::Log { level, text, uid: self.about });
-    }
-}
-
-/// A line that is not longer than it may be.
-fn clipped(text: String) -> String {
-    match clip_to(&text, limits::LOG_LINE_BYTES_MAX) {
-        short if short.len() < text.len() => format!("{short}…"),
-        _ => text,
     }
 }

@@ -181,9 +181,8 @@ impl Service {
 
     /// Checks the config of a session that a consumer asked for, as far as `left` allows.
     pub(super) fn check_config(&mut self, client: ClientId, mut job: Box<Checking>, left: u64) {
-        // Such memory is on no account any more: with that of the new session it may be more than its user may have.
-        if let Some(consumer) = self.consumers.get_mut(client)
-            && self.buffers.has_retired_of(User::local(consumer.peer.uid))
+        if self.waits_for_memory(client, &job)
+            && let Some(consumer) = self.consumers.get_mut(client)
         {
             return consumer.work.todo.push_front(Todo::Check(job));
         }
@@ -195,6 +194,14 @@ impl Service {
             return consumer.work.todo.push_front(Todo::Check(job));
         }
         enable::checked(client, *job, checked, &self.sessions, &mut self.consumers, turn);
+    }
+
+    /// Whether memory of former sessions of a user has to go before the next one begins. It is on no account any more:
+    /// both together may be more than the user may have.
+    pub(super) fn waits_for_memory(&self, client: ClientId, job: &Checking) -> bool {
+        let consumer = self.consumers.get(client);
+        let is_there = |uid| self.buffers.has_left_over(User::local(uid));
+        !job.is_exclusive() && consumer.is_some_and(|consumer| is_there(consumer.peer.uid))
     }
 
     fn flush_request(

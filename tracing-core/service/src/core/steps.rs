@@ -167,11 +167,10 @@ impl Service {
         let Some(mut session) = self.sessions.remove(id) else { return };
         session.drop_compressing(&mut self.turn);
         session.buffer_charge.release(&mut self.turn.accounts);
-        let retired = self.buffers.retired_len();
+        let owner = User::local(session.uid);
         for buffer in &session.buffers {
-            self.clones.detach_buffer(*buffer, None, &mut self.buffers);
+            self.clones.detach_buffer(*buffer, owner, None, &mut self.buffers);
         }
-        self.buffers.note_retired(retired, User::local(session.uid));
         stop::cancel_timers(&session, &mut self.turn);
         self.priority.request(&mut self.turn, self.sessions.highest_boost());
         let left = self.sessions.len();

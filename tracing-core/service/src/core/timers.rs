@@ -1,4 +1,4 @@
-//! Timers that are due. The session that wants one pays for what it causes.
+//! Timers that are due. A session pays for what its timers cause, from an allowance of its own.
 
 use super::Service;
 use crate::session::{clear, clone, flush, start, stop, write};
@@ -33,7 +33,7 @@ impl Service {
             self.run_steps();
             let cost = self.turn.unpaid_work().saturating_sub(before);
             if let Some(session) = owner.and_then(|owner| self.sessions.get_mut(owner)) {
-                session.of_timers.spend(cost);
+                session.timer_allowance.spend(cost);
             }
         }
     }
@@ -42,7 +42,7 @@ impl Service {
     fn left_for_timers(&mut self, id: SessionId) -> u64 {
         let (now_ns, per_peer) = (self.turn.now.boot_ns, self.line.per_peer);
         let session = self.sessions.get_mut(id);
-        session.map_or(u64::MAX, |session| session.of_timers.left(now_ns, per_peer))
+        session.map_or(u64::MAX, |session| session.timer_allowance.left(now_ns, per_peer))
     }
 
     /// The session that wants a timer. Timers without one log nothing.

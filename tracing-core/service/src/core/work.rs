@@ -173,9 +173,9 @@ impl Service {
     /// former sessions of its user is not freed yet.
     fn is_blocked(&self, waiter: Waiter) -> bool {
         let Waiter::Consumer(client) = waiter else { return false };
-        if let Some(consumer) = self.consumers.get(client)
-            && matches!(consumer.work.todo.front(), Some(Todo::Check(_)))
-            && self.buffers.has_retired_of(User::local(consumer.peer.uid))
+        let next = self.consumers.get(client).and_then(|consumer| consumer.work.todo.front());
+        if let Some(Todo::Check(job)) = next
+            && self.waits_for_memory(client, job)
         {
             return true;
         }

@@ -12,33 +12,23 @@
 use crate::accounts::User;
 use crate::limits::FREE_PIECE_BYTES;
 
-/// What is still to be freed, each memory with the user that had it on its account, if that is known.
+/// What is still to be freed, and on whose account it was: that of a session's user, or of nobody.
 #[derive(Debug, Default)]
 pub(crate) struct Retired {
     memories: Vec<(Option<User>, Vec<u8>)>,
 }
 
 impl Retired {
-    /// Frees this memory: at once if it is small, else in pieces.
-    pub(crate) fn add(&mut self, memory: Vec<u8>) {
+    /// Frees this memory: at once if it is small, else in pieces. It was on the account of `owner`.
+    pub(crate) fn add(&mut self, owner: Option<User>, memory: Vec<u8>) {
         if memory.len() > FREE_PIECE_BYTES {
-            self.memories.push((None, memory));
+            self.memories.push((owner, memory));
         }
     }
 
-    /// How many memories are to be freed.
-    pub(crate) fn len(&self) -> usize {
-        self.memories.len()
-    }
-
-    /// The memories behind the first `count` were on the account of this user.
-    pub(crate) fn note_user(&mut self, count: usize, user: User) {
-        self.memories.iter_mut().skip(count).for_each(|(of, _)| *of = Some(user));
-    }
-
-    /// Whether there is some of this user.
+    /// Whether some of it was on the account of this user.
     pub(crate) fn has_of(&self, user: User) -> bool {
-        self.memories.iter().any(|(of, _)| *of == Some(user))
+        self.memories.iter().any(|(owner, _)| *owner == Some(user))
     }
 
     pub(crate) fn is_empty(&self) -> bool {

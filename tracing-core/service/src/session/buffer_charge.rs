@@ -6,8 +6,9 @@
 //!   clone: what is in its buffers, and its sequences   ─┘                           of the service's memory
 //! ```
 //!
-//! A buffer that a session has no more is off the account at once, though its memory is freed in pieces. No other
-//! session of its user begins until all of it is freed; clones do not wait.
+//! A buffer that a session has no more is off the account at once, though its memory is freed in pieces, and only when
+//! no clone is copied from it. No other session of its user begins before that, but for one that
+//! ends all others; clones do not wait.
 
 use crate::accounts::{Accounts, NoRoom, Resource, User};
 use crate::buffer::TraceBuffer;

@@ -61,6 +61,11 @@ impl Checking {
         }
     }
 
+    /// Whether the session is to end all others.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.config.exclusive_prio.unwrap_or(0) > 0
+    }
+
     /// Goes on for about `left` of work, at least one thing, and adds to `work` what it took. Returns the result once
     /// all is checked.
     ///

@@ -27,6 +27,7 @@ use super::pending_clone::{CloneFile, PendingClone, make_clone, refuse, take_ses
 use super::shares::Shares;
 use super::state::{EndError, Session, Sessions};
 use super::write;
+use crate::accounts::User;
 use crate::buffer::TraceBuffer;
 use crate::buffers::Buffers;
 use crate::consumers::Consumers;
@@ -188,7 +189,7 @@ impl Clones {
             }
         }
         for (id, fresh) in fresh {
-            self.detach_buffer(id, Some(fresh), buffers);
+            self.detach_buffer(id, User::local(session.uid), Some(fresh), buffers);
         }
         Ok(())
     }
@@ -478,14 +479,15 @@ impl Clones {
         }
     }
 
-    /// Takes a buffer away from its session, or replaces it by a fresh one; copies of it go on.
+    /// Takes a buffer away from its session, whose user is `owner`, or replaces it by a fresh one; copies of it go on.
     pub(crate) fn detach_buffer(
         &mut self,
         id: BufferId,
+        owner: User,
         fresh: Option<TraceBuffer>,
         buffers: &mut Buffers,
     ) {
-        let Some(number) = buffers.detach(id, fresh) else { return };
+        let Some(number) = buffers.detach(id, owner, fresh) else { return };
         for part in self.pending.values_mut().flat_map(|clone| clone.parts.values_mut()) {
             part.source_detached(id, number);
         }

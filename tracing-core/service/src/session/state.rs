@@ -73,7 +73,7 @@ pub(crate) struct Session {
     /// What it does in pieces.
     pub(crate) work: Work,
     /// What its timers may cause.
-    pub(crate) of_timers: Allowance,
+    pub(crate) timer_allowance: Allowance,
     pub(crate) buffers: Vec<BufferId>,
     /// What is on the account of its user for them.
     pub(crate) buffer_charge: BufferCharge,
@@ -141,7 +141,7 @@ impl Session {
             life: Life::new(),
             known_sources: 0,
             work: Work::default(),
-            of_timers: Allowance::default(),
+            timer_allowance: Allowance::default(),
             buffers: Vec::new(),
             buffer_charge: BufferCharge::new(uid),
             filters: Outlined::new(checked.filters),

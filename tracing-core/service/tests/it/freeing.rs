@@ -79,6 +79,31 @@ fn a_session_begins_when_the_memory_of_the_last_one_is_freed() {
     assert!(turns >= 3, "{turns}");
 }
 
+/// So does one while a clone is copied from the buffer of the last one.
+#[test]
+fn a_session_begins_when_no_clone_is_copied_from_the_last_one() {
+    let (mut shell, _producer, consumer) = filled();
+    shell.service.set_clone_piece(PIECE);
+    let (_clone, _) = ask(&mut shell, 0, None);
+    while !shell.service.copies_clones() {
+        shell.turn();
+    }
+    let source = shell.service.last_session();
+    consumer.disconnect(&mut shell);
+    while shell.service.view(source).is_some() {
+        shell.turn();
+    }
+    assert_eq!((shell.service.footprint().detached_buffers, retired(&shell)), (1, 0));
+    let mut next = MockConsumer::connect(&mut shell, 0);
+    next.enable(&mut shell, large_buffer(&["ds"]), None);
+    assert!(shell.service.is_busy(next.client));
+    while shell.service.session_of(next.client).is_none() {
+        assert!(shell.service.has_work(), "the service is due");
+        shell.turn();
+    }
+    assert_eq!((shell.service.footprint().detached_buffers, retired(&shell)), (0, 0));
+}
+
 #[test]
 fn a_clone_that_is_given_up_is_freed_in_pieces() {
     let (mut shell, _producer, _consumer) = filled();

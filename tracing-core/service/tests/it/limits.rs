@@ -519,18 +519,3 @@ fn small_things_cost_something() {
     assert_eq!(shell.service.footprint().instances, 11);
     assert!(shell.service.work() - before >= limits::WORK_PER_INSTANCE);
 }
-
-/// Names from configs are in them.
-#[test]
-fn lines_of_the_log_are_cut() {
-    let mut shell = Shell::new();
-    let mut consumer = MockConsumer::connect(&mut shell, 0);
-    consumer.enable(&mut shell, config(&["ä".repeat(limits::LOG_LINE_BYTES_MAX).as_str()]), None);
-    let trace_config = Some(TraceConfig::default().into());
-    let change = protos::ChangeTraceConfigRequest { trace_config, ..Default::default() };
-    consumer.call(&mut shell, protos::consumer_port::Request::ChangeTraceConfig(change));
-    let mut lines = shell.log.iter().map(|line| line.1.as_str());
-    let line = lines.find(|line| line.contains('ä')).unwrap();
-    assert!(line.ends_with('…'), "{line}");
-    assert!(line.len() < limits::LOG_LINE_BYTES_MAX + 10, "{}", line.len());
-}

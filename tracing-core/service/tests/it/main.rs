@@ -36,6 +36,7 @@ mod reused_ids;
 mod rings;
 mod scrape_order;
 mod shared_memory;
+mod timers;
 mod triggers;
 mod turns;
 mod work;
