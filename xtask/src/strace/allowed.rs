@@ -154,6 +154,13 @@ pub struct Mapped {
 }
 
 impl Mapped {
+    /// What the thread with this log mapped.
+    pub fn of(log: &str) -> Self {
+        let mut mapped = Self::default();
+        mapped.add(log);
+        mapped
+    }
+
     /// Adds what the thread with this log mapped.
     pub fn add(&mut self, log: &str) {
         let maps = |line: &&str| line.starts_with("mmap(") || line.starts_with("mremap(");

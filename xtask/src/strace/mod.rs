@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use crate::ctx::{Ctx, Outcome, read};
 use crate::interop::{fresh, tests_called, wait_until};
 use crate::{load, machine};
-use allowed::{Mapped, SLEEP};
+use allowed::Mapped;
 use check::Report;
 
 /// Modules of `tracebox/tests/it` with services that record, clone, wait for triggers, tell their state, and lose
@@ -121,21 +121,17 @@ fn reports(folder: &Path) -> Result<Report, String> {
             // The process of strace may be a little later than that of traced.
             wait_until("strace", || is_whole(log))?;
         }
+        let texts: Vec<String> = logs.iter().map(|log| read(log)).collect::<Result<_, _>>()?;
         let mut memory = Mapped::default();
-        for log in &logs {
-            let text = read(log)?;
-            memory.add(&text);
-            if !SLEEP.iter().any(|name| text.contains(name)) {
-                let mut of_thread = Mapped::default();
-                of_thread.add(&text);
-                sum.memory_of_peers += of_thread.shared().len();
-            }
-        }
+        texts.iter().for_each(|text| memory.add(text));
         let mut loops = 0;
-        for log in &logs {
-            if let Some(report) = check::check(&read(log)?, &memory).map_err(|e| at(log, &e))? {
-                loops += 1;
-                sum.add(report);
+        for (log, text) in logs.iter().zip(&texts) {
+            match check::check(text, &memory).map_err(|e| at(log, &e))? {
+                Some(report) => {
+                    loops += 1;
+                    sum.add(report);
+                }
+                None => sum.memory_of_peers += Mapped::of(text).shared().len(),
             }
         }
         // A daemon that cannot start has none.

@@ -57,9 +57,8 @@ fn allows(line: &str) -> bool {
 
 /// Whether the loop may make this call in a process with another thread that did this.
 fn allows_beside(other: &str, line: &str) -> bool {
-    let mut memory = Mapped::default();
-    memory.add(other);
-    let report = check(&format!("{BEFORE}{line} = 0\n{AFTER}"), &memory).unwrap().unwrap();
+    let log = format!("{BEFORE}{line} = 0\n{AFTER}");
+    let report = check(&log, &Mapped::of(other)).unwrap().unwrap();
     assert_eq!(report.turns, 2, "{line}");
     let mut sum = Report::default();
     sum.add(report);
