@@ -76,7 +76,7 @@ impl<'s, 't> Site<'s, 't> {
     #[inline(always)]
     fn write(&self, arguments: Option<Arguments<'_>>) -> Written {
         match arguments {
-            None => self.write_filled(None),
+            None => self.write_to_instances(None),
             Some(Arguments::Annotations(keys, values)) => self.write_annotated(keys, values),
             Some(Arguments::Closure(fill)) => self.write_with(fill),
         }
@@ -88,16 +88,16 @@ impl<'s, 't> Site<'s, 't> {
         keys: &'static [StaticName],
         values: &[AnnotationValue<'_>],
     ) -> Written {
-        self.write_filled(Some(&mut Arguments::Annotations(keys, values)))
+        self.write_to_instances(Some(&mut Arguments::Annotations(keys, values)))
     }
 
     #[inline(never)]
     fn write_with(&self, fill: &mut dyn FnMut(&mut Event<'_, '_>)) -> Written {
-        self.write_filled(Some(&mut Arguments::Closure(fill)))
+        self.write_to_instances(Some(&mut Arguments::Closure(fill)))
     }
 
     #[inline(never)]
-    fn write_filled(&self, arguments: Option<&mut Arguments<'_>>) -> Written {
+    fn write_to_instances(&self, arguments: Option<&mut Arguments<'_>>) -> Written {
         match self.0.members.map_or(0, Members::instances) {
             0 => Written::default(),
             bits => thread::write(bits, &self.0, arguments),
