@@ -184,6 +184,7 @@ impl Service {
         if self.waits_for_memory(client, &job)
             && let Some(consumer) = self.consumers.get_mut(client)
         {
+            self.turn.spend(limits::WORK_PER_ENTRY);
             return consumer.work.todo.push_front(Todo::Check(job));
         }
         let turn = &mut self.turn;

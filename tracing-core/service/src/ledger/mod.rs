@@ -209,10 +209,7 @@ impl Ledger {
                 *held = held.saturating_add(1);
             }
             // A name may be as long as a frame.
-            let source = source.map(|name| match clip_to(&name, LEDGER_NAME_BYTES_MAX) {
-                short if short.len() < name.len() => short.into(),
-                _ => name,
-            });
+            let source = source.map(|name| clip_to(&name, LEDGER_NAME_BYTES_MAX).into());
             let who = Some(who);
             self.entries.insert(key, Entry { who, source, amount, first_ns, last_ns });
             return;

@@ -40,6 +40,16 @@ fn equal_losses_are_one_entry() {
     assert_eq!(ledger.to_proto().unwrap().entries, [entry]);
 }
 
+#[test]
+fn a_long_name_is_not_kept() {
+    let mut ledger = Ledger::default();
+    let source = Some("n".repeat(100_000).into());
+    let loss = Loss { source, ..Loss::new(who(3, 1000), Reason::UserFull) };
+    ledger.add(loss, false, 1);
+    let kept: Vec<_> = ledger.entries.values().map(|e| e.source.as_ref().unwrap().len()).collect();
+    assert_eq!(kept, [LEDGER_NAME_BYTES_MAX]);
+}
+
 /// What the producers of one user do has no effect on the entries of others.
 #[test]
 fn a_user_has_so_many_entries() {

@@ -4,6 +4,7 @@
 use super::clone::ask;
 use super::turns::{bounded, holding_some, large_buffer, session_of_many, turns};
 use super::*;
+use service::limits;
 
 /// Bytes of a piece.
 const PIECE: usize = 4 << 20;
@@ -72,7 +73,10 @@ fn a_session_begins_when_the_memory_of_the_last_one_is_freed() {
     let mut turns = 0;
     while shell.service.footprint().sessions == 1 {
         assert!(shell.service.has_work(), "the service is due");
+        let (before, waits) = (shell.service.work(), retired(&shell) > PIECE);
         shell.turn();
+        let cost = shell.service.work() - before;
+        assert!(!waits || cost <= (PIECE / 16) as u64 + limits::WORK_PER_REQUEST, "{cost}");
         turns += 1;
     }
     assert_eq!(retired(&shell), 0);
