@@ -118,20 +118,26 @@ impl Index {
     }
 
     /// The chunks of a writer, if it is the present owner of the producer id that names it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn of(&mut self, sequence: SequenceKey) -> Option<&Sequence> {
         let slot = self.find(sequence.producer, sequence.writer)?;
         self.sequence(slot).filter(|s| s.identity == sequence.identity)
     }
 
-    #[inline]
+    #[inline(always)]
     fn find(&mut self, producer: ProducerId, writer: WriterId) -> Option<u32> {
         let key = key(producer, writer, PRESENT);
-        self.cache.find(key).or_else(|| {
-            let slot = *self.order.get(&key)?;
-            self.cache.insert(key, slot, self.order.len());
-            Some(slot)
-        })
+        match self.cache.find(key) {
+            None => self.find_in_map(key),
+            slot => slot,
+        }
+    }
+
+    #[inline(never)]
+    fn find_in_map(&mut self, key: u64) -> Option<u32> {
+        let slot = *self.order.get(&key)?;
+        self.cache.insert(key, slot, self.order.len());
+        Some(slot)
     }
 
     /// The sequence of this writer, if it belongs to `identity`. If it belongs to another identity, that was the

@@ -67,16 +67,19 @@ impl Record {
         outer_len(self.capacity.into())
     }
 
+    #[inline]
+    fn flag_bits(&self) -> u8 {
+        let or = |is_set, flag| if is_set { flag } else { 0 };
+        self.flags.0 | or(self.incomplete, INCOMPLETE) | or(self.changed, CHANGED)
+    }
+
     pub(super) fn header(self) -> u128 {
-        let flags = self.flags.0
-            | if self.incomplete { INCOMPLETE } else { 0 }
-            | if self.changed { CHANGED } else { 0 };
         u128::from(self.chunk.get())
             | u128::from(self.slot) << 32
             | u128::from(self.capacity) << 64
             | u128::from(self.used) << 80
             | u128::from(self.unread) << 96
-            | u128::from(flags) << 112
+            | u128::from(self.flag_bits()) << 112
             | 1 << 120
     }
 }
@@ -127,14 +130,14 @@ impl Memory {
 
     /// Patches a chunk. None if there is none, or a patch lies outside of it; those before that one count.
     pub(super) fn patch_chunk(&mut self, off: u32, patches: &ChunkPatches<'_>) -> Option<()> {
-        let mut record = self.chunk(off)?;
+        let record = self.chunk(off)?;
         let patched = self.patch_fragments(off, &record, patches.patches);
         // A patch may change the length of a fragment.
-        record.changed = true;
+        let mut flags = record.flag_bits() | CHANGED;
         if patched.is_some() && !patches.more {
-            record.flags = record.flags.without(ChunkFlags::NEEDS_PATCHING);
+            flags &= !ChunkFlags::NEEDS_PATCHING.0;
         }
-        self.put_record(off, record);
+        self.overwrite(off.saturating_add(14), &[flags]);
         patched
     }
 

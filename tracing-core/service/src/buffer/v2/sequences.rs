@@ -134,20 +134,26 @@ impl Sequences {
     }
 
     /// The chunks of a writer, if it is the present owner of the producer id that names it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn of(&mut self, sequence: SequenceKey) -> Option<&Sequence> {
         let slot = self.find(sequence.producer, sequence.writer)?;
         self.slot(slot).filter(|s| s.identity == sequence.identity)
     }
 
-    #[inline]
+    #[inline(always)]
     fn find(&mut self, producer: ProducerId, writer: WriterId) -> Option<u32> {
         let key = key(producer, writer);
-        self.cache.find(key.into()).or_else(|| {
-            let slot = *self.by_key.get(&key)?;
-            self.cache.insert(key.into(), slot, self.by_key.len());
-            Some(slot)
-        })
+        match self.cache.find(key.into()) {
+            None => self.find_in_map(key),
+            slot => slot,
+        }
+    }
+
+    #[inline(never)]
+    fn find_in_map(&mut self, key: u32) -> Option<u32> {
+        let slot = *self.by_key.get(&key)?;
+        self.cache.insert(key.into(), slot, self.by_key.len());
+        Some(slot)
     }
 
     /// The sequence of this writer, which is added if `identity` has none.
