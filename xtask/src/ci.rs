@@ -63,7 +63,9 @@ const STEPS: &[Step] = &[
     ("no-std", "no_std", |ctx| no_std::run(ctx, &[])),
     ("no-panic", "no_std", |ctx| no_panic::run(ctx, &[])),
     ("size", "no_std", |ctx| size::run(ctx, &[])),
-    ("outside", "outside", outside),
+    ("outside", "outside", |ctx| outside(ctx, &[&["test", "--all-features"]])),
+    ("outside-bare", "outside", |ctx| outside(ctx, &[&["test"], &["doc", "--no-deps"]])),
+    ("guide", "outside", guide),
     ("corpus", "outside", |ctx| corpus::run(ctx, &[])),
     ("grpc", "outside", grpc),
     ("in-process", "in-process", in_process),
@@ -76,8 +78,22 @@ const STEPS: &[Step] = &[
     ("fuzz", "fuzz", |ctx| fuzz::run(ctx, &["--seconds", "3"].map(str::to_owned))),
 ];
 
-/// Steps that take long and look at what changes seldom: for `--all`, before a release and when their subject changes.
-const LONG: &[&str] = &["kernels", "corpus", "differential", "package", "semver"];
+/// Steps that take long and look at what changes seldom, or at what other steps look at, too: for `--all`, before a
+/// release and when their subject changes. The others are to take half an hour on two processors.
+const LONG: &[&str] = &[
+    "kernels",
+    // Loom and Miri look at the memory that threads share.
+    "tsan",
+    // The code generator and the encoders of protozero.
+    "no-panic",
+    "size",
+    "outside-bare",
+    "corpus",
+    "grpc",
+    "differential",
+    "package",
+    "semver",
+];
 
 /// How much of a failed step's output is repeated on the terminal.
 const TAIL_BYTES: u64 = 24 * 1024;
@@ -243,23 +259,27 @@ fn fmt(ctx: &Ctx) -> Outcome {
 
 /// A project outside this workspace, whose build script runs our code generator. Neither code nor documentation may
 /// have warnings.
-fn outside(ctx: &Ctx) -> Outcome {
+fn outside(ctx: &Ctx, commands: &[&[&str]]) -> Outcome {
     let target = ctx.target("outside")?;
-    let test = ["test", "--workspace", "--all-features"];
-    for arguments in [&test[..2], &test, &["doc", "--workspace", "--no-deps"]] {
-        let mut command = ctx.cargo();
-        command
-            .args(arguments)
+    for command in commands {
+        let mut cargo = ctx.cargo();
+        cargo
+            .args(*command)
+            .arg("--workspace")
             .args(["--manifest-path", "protozero-codegen/tests/outside/Cargo.toml"])
             .env("CARGO_TARGET_DIR", &target)
             .env("CARGO_ENCODED_RUSTFLAGS", "-Dwarnings")
             .env("RUSTDOCFLAGS", "-Dwarnings");
-        ctx.run(&mut command)?;
+        ctx.run(&mut cargo)?;
     }
-    // The project of the guide, whose tests are its examples.
+    Ok(())
+}
+
+/// The project of the guide, whose tests are its examples.
+fn guide(ctx: &Ctx) -> Outcome {
     let mut command = ctx.cargo();
     command.args(["test", "--manifest-path", "examples/shop/Cargo.toml", "--locked"]);
-    ctx.run(command.env("CARGO_TARGET_DIR", &target))
+    ctx.run(command.env("CARGO_TARGET_DIR", ctx.target("outside")?))
 }
 
 /// Programs with gRPC, and what goes over the wire: also between our code and that of prost, and to a real etcd. No
