@@ -11,6 +11,7 @@
 //! | `clock` | `clock_gettime` | the time of an event, for the service |
 //! | `counter` | none: an instruction | the counter of the processor |
 //! | `counter_clock` | `clock_gettime` | the time of an event, from the counter |
+//! | `environment` | `getauxval` | variables, which do not count in a setuid program |
 //! | `hooks` | `atexit`, `pthread_atfork` | what a library does at the end of a process, and in a forked one |
 //! | `poll` | `ppoll`, `eventfd2` | a client that sleeps until something happens |
 //! | `poll/alarm` | `timerfd_settime` ... | a service that sleeps until a timer is due |
@@ -34,6 +35,7 @@
 pub mod clock;
 mod counter;
 pub mod counter_clock;
+pub mod environment;
 pub mod hooks;
 #[cfg(feature = "host")]
 pub mod memory_limit;

@@ -213,6 +213,12 @@ pub(crate) fn random(bytes: &mut [u8]) -> io::Result<usize> {
     usize::try_from(filled).map_err(|_| io::Error::last_os_error())
 }
 
+/// Whether this program has more rights than the user who started it.
+pub(crate) fn has_more_rights() -> bool {
+    // SAFETY: the call takes and returns a number; of one that it does not know it returns zero.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
 /// The effective user of this process.
 pub(crate) fn effective_uid() -> u32 {
     // SAFETY: the call has no arguments and cannot fail.

@@ -17,7 +17,7 @@ const VARIABLE: &str = "PERFETTO_PRODUCER_SOCK_NAME";
 /// Says so on standard error if no service can be at the address of [`Init::address`](super::Init::address), or else of
 /// the environment. The usual addresses need no look.
 pub(super) fn check(chosen: Option<&Address>) {
-    let variable = std::env::var_os(VARIABLE).filter(|text| !text.is_empty());
+    let variable = os::environment::variable(VARIABLE);
     let (origin, address) = match (chosen, variable) {
         (Some(address), _) => ("`Init::address`", address.clone()),
         // What is no address at all is an error of `init`.

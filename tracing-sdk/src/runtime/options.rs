@@ -34,7 +34,7 @@ impl Options {
     pub(super) fn new() -> Self {
         let program = process::command_line().into_iter().next().unwrap_or_default();
         let name = program.rsplit('/').next().unwrap_or_default().to_owned();
-        let wait = std::env::var(WAIT_MS).ok().and_then(|text| text.parse().ok());
+        let wait = os::environment::variable(WAIT_MS).and_then(|text| text.to_str()?.parse().ok());
         Self {
             name,
             address: None,

@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
+use crate::environment;
+
 /// Longest file system path or abstract name, bytes: `sun_path` less the terminating or leading NUL.
 const UNIX_NAME_BYTES_MAX: usize = 107;
 
@@ -214,12 +216,13 @@ pub struct Defaults {
 /// Finds the addresses of the sockets: `PERFETTO_PRODUCER_SOCK_NAME` and `PERFETTO_CONSUMER_SOCK_NAME`, each on its
 /// own; else in `/run/perfetto` if this process can enter it; else in `/tmp` (`default_socket.cc`).
 ///
-/// A variable that is set but empty counts as not set.
+/// A variable that is set but empty counts as not set, and so does each in a program that has more rights than the user
+/// who started it ([`environment`]).
 #[must_use]
 pub fn defaults() -> Defaults {
     defaults_from(
-        std::env::var_os("PERFETTO_PRODUCER_SOCK_NAME"),
-        std::env::var_os("PERFETTO_CONSUMER_SOCK_NAME"),
+        environment::variable("PERFETTO_PRODUCER_SOCK_NAME"),
+        environment::variable("PERFETTO_CONSUMER_SOCK_NAME"),
         // Finding `.` in a directory needs the right to enter it.
         std::fs::metadata("/run/perfetto/.").map(drop),
     )

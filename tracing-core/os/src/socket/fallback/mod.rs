@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use super::address::{Address, TMP_CONSUMER, TMP_PRODUCER};
-use crate::{failed, sys};
+use crate::{environment, failed, sys};
 use abi::error::OsError;
 
 /// The variable that names the socket at `address`, if it is one of the default sockets in `/tmp`.
@@ -28,7 +28,7 @@ fn variable_of(address: &Address) -> Option<&'static str> {
 pub(super) fn check_service(address: &Address, socket: BorrowedFd<'_>) -> Result<(), OsError> {
     let Some(variable) = variable_of(address) else { return Ok(()) };
     let peer = sys::peer_credentials(socket).map_err(failed("getsockopt"))?;
-    check(address, variable, peer.uid, sys::effective_uid(), std::env::var_os(variable))
+    check(address, variable, peer.uid, sys::effective_uid(), environment::variable(variable))
 }
 
 fn check(
