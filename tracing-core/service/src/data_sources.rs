@@ -162,7 +162,7 @@ impl Sources {
         turn: &mut Turn,
         descriptor: &DataSourceDescriptor,
     ) -> Result<SourceKey, Unregistered> {
-        let Turn { accounts, out, config, .. } = turn;
+        let out = &mut turn.out;
         let name = descriptor.name.as_deref().unwrap_or_default();
         if name.is_empty() {
             producer.log_error(out, format_args!("data source without a name"));
@@ -178,6 +178,9 @@ impl Sources {
         }
         let source = Source::new(producer.id, name.into(), descriptor);
         let bytes = source.bytes();
+        // Also if it is refused: it was encoded.
+        turn.spend(ENTRIES.saturating_add(bytes as u64));
+        let Turn { accounts, out, config, .. } = turn;
         if producer.sources.len() >= config.limits.data_sources_per_producer_max {
             producer.log_error(out, format_args!("too many data sources"));
             return Err(Unregistered::Full(source.name));
@@ -191,7 +194,6 @@ impl Sources {
             return Err(Unregistered::Full(source.name));
         }
         accounts.charge(User::of(&producer.peer), Resource::Registrations, 1);
-        turn.spend(ENTRIES.saturating_add(bytes as u64));
         self.last = self.last.saturating_add(1);
         let (number, key) = (self.last, SourceKey(producer.id, self.last));
         if own_id != 0 {

@@ -13,6 +13,7 @@ use super::outbox::Outbox;
 use super::session::events::TriggerHit;
 use super::session::instance::{Instance, InstanceState};
 use crate::limits;
+use crate::matching::clip_name;
 use abi::ids::{CallId, ClientId, SessionId};
 
 /// `TYPE_DATA_SOURCES_INSTANCES`.
@@ -40,7 +41,7 @@ fn change(instance: &Instance) -> Option<ObservableEventsDataSourceInstanceState
     };
     Some(ObservableEventsDataSourceInstanceStateChange {
         producer_name: Some(instance.producer_name.to_string()),
-        data_source_name: Some(instance.source.to_string()),
+        data_source_name: Some(clip_name(&instance.source).to_owned()),
         state: Some(state),
         ..Default::default()
     })

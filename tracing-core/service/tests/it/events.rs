@@ -60,6 +60,23 @@ fn observing_counts_each_instance() {
     );
 }
 
+/// A name may take most of a frame, and each instance has it.
+#[test]
+fn a_long_name_is_cut_where_it_is_told() {
+    let name = "n".repeat(100_000);
+    let mut shell = Shell::new();
+    let mut producer = producer(&mut shell, "p");
+    producer.register_name(&mut shell, &name);
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, config(&[&name]), None);
+    producer.commands(&mut shell);
+    let call = observe(&mut shell, &consumer, &[Type::TYPE_DATA_SOURCES_INSTANCES]);
+    let kept = "n".repeat(service::limits::NAME_BYTES_MAX);
+    assert_eq!(changes(&observed(&mut shell, &consumer, call)), [(kept.clone(), 2)]);
+    consumer.disable(&mut shell);
+    assert_eq!(changes(&observed(&mut shell, &consumer, call)), [(kept, 1)]);
+}
+
 #[test]
 fn lifecycle_event_smoke() {
     let mut shell = Shell::new();

@@ -346,6 +346,18 @@ fn what_takes_time_counts() {
 }
 
 #[test]
+fn a_refused_registration_counts() {
+    const BYTES: usize = 100_000;
+    let mut shell = Shell::new();
+    let producer = producer(&mut shell, "p");
+    let max = limits::DATA_SOURCES_PER_PRODUCER_MAX;
+    (0..max).for_each(|_| producer.register_name(&mut shell, "ds"));
+    let name = "n".repeat(BYTES);
+    let (cost, _) = cost(&mut shell, |shell| producer.register_name(shell, &name));
+    assert!(cost >= BYTES as u64, "{cost}");
+}
+
+#[test]
 fn a_trigger_counts() {
     let trigger = protos::TraceConfigTriggerConfigTrigger {
         name: Some("trigger".into()),
