@@ -295,8 +295,8 @@ pub const REGEXES_PER_SESSION_MAX: usize = 1024;
 pub const FILTER_NAMES_PER_SESSION_MAX: usize = 4096;
 /// What the producer filters take that a change of a session gives to its data sources, bytes. Each gets a copy.
 pub const CHANGED_FILTERS_BYTES_MAX: usize = 1024 * 1024;
-/// Bytes of the name of a producer, of a session in events of other traces, and of a data source where a consumer is told
-/// of it: names are kept with each instance, trigger and event. Longer ones are cut.
+/// Bytes of the name of a producer, of a session in events of other traces, and of a data source where a consumer is
+/// told of it: names are kept with each instance, trigger and event. Longer ones are cut.
 pub const NAME_BYTES_MAX: usize = 1024;
 /// Received triggers kept in one session. Further ones are missing in the trace until it is read.
 pub const TRIGGERS_RECEIVED_MAX: usize = 4096;
