@@ -7,7 +7,7 @@ use protos::{
 
 use super::error::{ConfigError, SessionError};
 use crate::accounts::User;
-use crate::buffer::{Policy, TraceBuffer, Version};
+use crate::buffer::{Policy, Remains, TraceBuffer, Version};
 use crate::config::RegionFactory;
 use crate::retired::Retired;
 use abi::ids::BufferId;
@@ -145,16 +145,16 @@ impl Buffers {
 
     /// Drops a buffer that was on the account of `owner`, and frees its memory in pieces.
     pub(crate) fn retire(&mut self, owner: Option<User>, old: TraceBuffer) {
-        self.retired.add(owner, old.into_memory());
+        self.retired.add(owner, old.into_remains());
     }
 
     /// Frees the memory of a buffer in pieces.
     pub(crate) fn retire_memory(&mut self, memory: Vec<u8>) {
-        self.retired.add(None, memory);
+        self.retired.add(None, Remains::of(memory));
     }
 
-    /// Frees a piece of what is retired. Returns how many bytes it had.
-    pub(crate) fn free_piece(&mut self) -> usize {
+    /// Frees a piece of what is retired. Returns how many bytes and sequences it had.
+    pub(crate) fn free_piece(&mut self) -> (usize, usize) {
         self.retired.free_piece()
     }
 

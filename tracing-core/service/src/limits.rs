@@ -206,13 +206,12 @@ pub const CODEC_BYTES_PER_USER_MAX: usize = 40 * 1024 * 1024;
 /// Each takes an entry in the flush and one in the producer. At the end of a session all its entries are removed in one
 /// turn.
 pub const FLUSH_ANSWERS_PER_USER_MAX: usize = 128 * 1024;
-/// What the trace buffers and clones of one user may have of the memory that the service may use, as a fraction. What
-/// else the service needs, with the index of each buffer, is to fit beside those of all users.
+/// What the trace buffers and clones of one user may have of the memory that the service may use, as a fraction: with
+/// the index of each buffer and its histograms, as large as they can become, and with the numbers of sequences. What
+/// else the service needs is to fit beside those of all users.
 pub const BUFFERS_OF_ONE: (u64, u64) = (1, 2);
 /// The same for all users but root and the user of the service.
 pub const BUFFERS_OF_USERS: (u64, u64) = (3, 4);
-/// What a trace buffer counts for at least, bytes: so much its index and its histograms may take, however small it is.
-pub const BUFFER_BYTES_COUNTED_MIN: usize = 640 * 1024;
 /// Users of whom it is remembered how often something was refused to them.
 pub const FAULTY_USERS_MAX: usize = 1024;
 /// Users that were caught at that and are remembered.
@@ -323,6 +322,10 @@ pub const CLONES_PER_UID_MAX: usize = 16;
 pub const CLONE_PIECE_BYTES: usize = 1024 * 1024;
 /// Bytes of a buffer without a session that are freed in one turn of the service.
 pub const FREE_PIECE_BYTES: usize = 4 * 1024 * 1024;
+/// Sequences of such a buffer that are freed in one turn, before its bytes: each has two or three pieces of memory.
+pub const FREE_PIECE_SEQUENCES: usize = 4 * 1024;
+/// What each of them counts for.
+pub const WORK_PER_FREED_SEQUENCE: u64 = 256;
 /// Work to free memory, in bytes of it for one of work: the system takes its pages back, and copies nothing.
 pub const FREED_BYTES_PER_WORK: u64 = 16;
 /// Bytes of a buffer that an unfinished clone saves because they changed before they were copied. Beyond this each
@@ -347,36 +350,46 @@ pub const CLONE_COPY_LAST_MS: u64 = 5_000;
 
 // ---------------------------------------------------------------- implementation: buffers
 
-/// Sequences without chunks that a buffer remembers, and not more than it may have with chunks. Only their last chunk
-/// id matters, which tells whether the next chunk is out of order.
-pub const EMPTY_SEQUENCES_PER_BUFFER_MAX: usize = 16 * 1024;
+/// Sequences without chunks that a buffer remembers, and not more than a quarter of those that it may have with chunks.
+/// Only their last chunk id matters, which tells whether the next chunk is out of order.
+pub const EMPTY_SEQUENCES_PER_BUFFER_MAX: usize = 4 * 1024;
 /// The same in a buffer of version 2, which notices gaps by them. Beyond this many the oldest are forgotten, until
 /// [`EMPTY_SEQUENCES_V2_KEPT`] are left.
 pub const EMPTY_SEQUENCES_V2_MAX: usize = 1024 + 128;
 /// How many are left then (`kKeepLastEmptySeq`, `trace_buffer_v2.cc`).
 pub const EMPTY_SEQUENCES_V2_KEPT: usize = 1024;
-/// Sequences of a buffer with a histogram, which takes 200 bytes. Later ones have none. A producer chooses how many
-/// there are, so a buffer has one for so many bytes.
-pub const BYTES_PER_HISTOGRAM: usize = 1024;
+/// Sequences of a buffer with a histogram, which takes up to 314 bytes. Later ones have none. A producer chooses how
+/// many there are, so a buffer has one for so many bytes.
+pub const BYTES_PER_HISTOGRAM: usize = 2 * 1024;
 /// Histograms that a buffer has at least, however small it is.
 pub const HISTOGRAMS_PER_BUFFER_MIN: usize = 1024;
-/// Histograms that a buffer has at most.
-pub const HISTOGRAMS_PER_BUFFER_MAX: usize = 64 * 1024;
+/// Histograms that a buffer has at most: of more writers nothing is told.
+pub const HISTOGRAMS_PER_BUFFER_MAX: usize = WRITERS_TOLD_MAX;
 /// Writers that a trace tells of by themselves: in the statistics of its session, with their histograms, and in what
 /// says which sequences are in which buffer. It takes some milliseconds, each time that it is asked for.
 pub const WRITERS_TOLD_MAX: usize = 4096;
-/// Entries of the index of a buffer, of some eight bytes: each chunk is one. Beyond this many the oldest chunks are
-/// evicted, as if the buffer were full. There is one for so many bytes of the buffer: twice as many as it can have
-/// chunks, so that a sequence for each 512 bytes has its entries, too.
-pub const BYTES_PER_INDEX_ENTRY: usize = 8;
-/// Entries of an index at least, for a thousand sequences.
-pub const INDEX_ENTRIES_MIN: usize = 32 * 1024;
-/// Entries of an index at most, because a clone copies it in one turn. They suffice for 4 GiB of chunks of 256 bytes.
-pub const INDEX_ENTRIES_MAX: usize = 16 * 1024 * 1024;
-/// What a sequence with chunks counts for.
-pub const ENTRIES_PER_SEQUENCE: usize = 32;
+/// Entries of the index of a buffer, of eight bytes: each chunk is one. Beyond this many the oldest chunks are evicted,
+/// as if the buffer were full. There is one for so many bytes of the buffer, and all that there may be are charged to
+/// the user whose buffer it is: a quarter of its bytes.
+///
+/// A chunk with its header that has so many bytes is never evicted early: in a buffer of version 2, which keeps what is
+/// used of a chunk, that is a packet of 14 bytes. Chunks of 256 bytes leave seven eighths of the entries to the
+/// sequences. With those a buffer is full early that has less than about 1.3 KiB of each of its writers, if it has more
+/// than a thousand of them: of so many threads it keeps only those that wrote last. A writer that uses its first chunk
+/// up has more.
+pub const BYTES_PER_INDEX_ENTRY: usize = 32;
+/// Entries of an index at least, for a thousand sequences with a chunk.
+pub const INDEX_ENTRIES_MIN: usize = 40 * 1024;
+/// Entries of an index at most, because a clone copies it in one turn: 32 MiB. They suffice for 1 GiB of chunks of 256
+/// bytes, and for 4 GiB of chunks of 1 KiB.
+pub const INDEX_ENTRIES_MAX: usize = 4 * 1024 * 1024;
+/// What a sequence with chunks counts for, or one that is remembered without: 320 bytes. It is an allocation of 168, an
+/// entry of an ordered map in blocks that may be a quarter full, and places for its first chunks.
+pub const ENTRIES_PER_SEQUENCE: usize = 40;
 /// What a chunk counts for that is in the slower map of its sequence.
-pub const ENTRIES_PER_OUTLIER: usize = 4;
+pub const ENTRIES_PER_OUTLIER: usize = 5;
+/// What that map counts for.
+pub const ENTRIES_OF_OUTLIERS: usize = 24;
 /// Missing ids for which the index of a sequence keeps entries, in addition to one for each two chunks.
 /// Other chunks are kept in a map, which is slower.
 pub const SEQUENCE_HOLES_MAX: usize = 16;

@@ -55,6 +55,19 @@ impl<K, V> BlockMap<K, V> {
         self.len == 0
     }
 
+    /// Memory of all blocks, bytes, with what an allocator adds to each.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        const ADDED: usize = 16;
+        let of = |capacity: usize, size: usize| capacity.saturating_mul(size).saturating_add(ADDED);
+        let blocks = self.blocks.iter().map(|block| of(block.capacity(), size_of::<(K, V)>()));
+        let own = match self.blocks.capacity() {
+            0 => 0,
+            capacity => of(capacity, size_of::<Vec<(K, V)>>()),
+        };
+        blocks.fold(own, usize::saturating_add)
+    }
+
     /// Removes all entries.
     pub fn clear(&mut self) {
         *self = Self::new();

@@ -8,20 +8,23 @@
 //! ```
 //!
 //! An id that would add many holes to the window goes into an ordered map instead, so that no choice of
-//! ids makes the buffer slow or large: four bytes for each chunk, and at most two for the holes between.
+//! ids makes the buffer slow: there are at most half as many holes as chunks, and a few more.
+//!
+//! What it takes is counted in entries of eight bytes: one for each place in the window, holes included, and more for
+//! those in the map. A window of up to [`SHRINK_ABOVE`] places belongs to what a sequence counts for.
 
 use std::collections::VecDeque;
 
-use crate::limits::{ENTRIES_PER_OUTLIER, SEQUENCE_HOLES_MAX};
+use super::index_size::ALLOCATION_BYTES;
+use crate::limits::{ENTRIES_OF_OUTLIERS, ENTRIES_PER_OUTLIER, SEQUENCE_HOLES_MAX};
 use abi::ids::ChunkId;
 use abi::map::BlockMap;
 
 /// An entry of the window without a chunk. No chunk starts at this offset, which is no multiple of 16.
 const HOLE: u32 = u32::MAX;
-/// A window with memory for more entries than this shrinks when it uses less than a quarter of them.
-const SHRINK_ABOVE: usize = 64;
-/// What an entry of the map costs, about, bytes.
-const OUTLIER_BYTES: usize = 16;
+/// A window with memory for more entries than this shrinks when it uses less than half of them. Doubling makes it no
+/// larger, so it has memory for twice its entries at most: eight bytes for each of them.
+const SHRINK_ABOVE: usize = 16;
 
 /// Offsets of chunks by id.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +75,7 @@ impl Chunks {
         self.outliers.get(&id.get()).copied()
     }
 
-    /// Adds a chunk that is not there yet. `entries` counts chunks, and those in maps more.
+    /// Adds a chunk that is not there yet, and what it takes to `entries`.
     pub(super) fn insert(&mut self, id: ChunkId, off: u32, entries: &mut usize) {
         if self.window.is_empty() {
             self.start = id.get();
@@ -81,9 +84,11 @@ impl Chunks {
         let len_max = self.in_window.saturating_add(holes_max);
         let index = self.index(id.get());
         let before = usize::try_from(self.start.wrapping_sub(id.get())).unwrap_or(usize::MAX);
+        let len = self.window.len();
         if let Some(slot) = self.window.get_mut(index) {
             *slot = off;
         } else if index <= len_max {
+            *entries = entries.wrapping_add(index.wrapping_sub(len).wrapping_add(1));
             self.window.resize(index, HOLE);
             self.window.push_back(off);
         } else if before.saturating_add(self.window.len()) <= len_max {
@@ -93,26 +98,40 @@ impl Chunks {
             }
             self.window.push_front(off);
             self.start = id.get();
+            *entries = entries.wrapping_add(before);
         } else {
-            self.outliers.insert(id.get(), off);
-            *entries = entries.wrapping_add(ENTRIES_PER_OUTLIER);
-            return;
+            return self.insert_outlier(id, off, entries);
         }
         self.in_window = self.in_window.saturating_add(1);
-        *entries = entries.wrapping_add(1);
     }
 
-    /// Removes a chunk. `entries` counts chunks, and those in maps more.
+    #[cold]
+    fn insert_outlier(&mut self, id: ChunkId, off: u32, entries: &mut usize) {
+        let map = if self.outliers.is_empty() { ENTRIES_OF_OUTLIERS } else { 0 };
+        self.outliers.insert(id.get(), off);
+        *entries = entries.wrapping_add(map).wrapping_add(ENTRIES_PER_OUTLIER);
+    }
+
+    #[cold]
+    fn remove_outlier(&mut self, id: ChunkId, entries: &mut usize) -> Option<u32> {
+        let off = self.outliers.remove(&id.get())?;
+        *entries = entries.wrapping_sub(ENTRIES_PER_OUTLIER);
+        if self.outliers.is_empty() {
+            self.outliers.clear();
+            *entries = entries.wrapping_sub(ENTRIES_OF_OUTLIERS);
+        }
+        Some(off)
+    }
+
+    /// Removes a chunk, and what that frees from `entries`.
     pub(super) fn remove(&mut self, id: ChunkId, entries: &mut usize) -> Option<u32> {
         let index = self.index(id.get());
         let taken = self.window.get_mut(index).map(|off| core::mem::replace(off, HOLE));
         let Some(off) = taken.filter(|off| *off != HOLE) else {
-            let off = self.outliers.remove(&id.get())?;
-            *entries = entries.wrapping_sub(ENTRIES_PER_OUTLIER);
-            return Some(off);
+            return self.remove_outlier(id, entries);
         };
         self.in_window = self.in_window.saturating_sub(1);
-        *entries = entries.wrapping_sub(1);
+        let before = self.window.len();
         while let Some(&HOLE) = self.window.front() {
             self.window.pop_front();
             self.start = self.start.wrapping_add(1);
@@ -120,9 +139,10 @@ impl Chunks {
         while let Some(&HOLE) = self.window.back() {
             self.window.pop_back();
         }
-        let capacity = self.window.capacity();
-        if capacity > SHRINK_ABOVE && self.window.len() < capacity / 4 {
-            self.window.shrink_to(capacity / 2);
+        let (capacity, len) = (self.window.capacity(), self.window.len());
+        *entries = entries.wrapping_sub(before.wrapping_sub(len));
+        if capacity > SHRINK_ABOVE && len < capacity / 2 {
+            self.window.shrink_to(len.saturating_add(len / 2).max(SHRINK_ABOVE));
         }
         Some(off)
     }
@@ -154,7 +174,10 @@ impl Chunks {
 
     /// Memory of the window and the map, bytes.
     pub(super) fn memory_bytes(&self) -> usize {
-        let window = self.window.capacity().saturating_mul(size_of::<u32>());
-        window.saturating_add(self.outliers.len().saturating_mul(OUTLIER_BYTES))
+        let window = match self.window.capacity() {
+            0 => 0,
+            capacity => capacity.saturating_mul(size_of::<u32>()).saturating_add(ALLOCATION_BYTES),
+        };
+        window.saturating_add(self.outliers.memory_bytes())
     }
 }

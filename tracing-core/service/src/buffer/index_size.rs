@@ -2,14 +2,32 @@
 //!
 //! A producer chooses the sizes, ids and writers of its chunks, so it could make the index much larger than the
 //! buffer: by chunks without a byte, each of another writer. Beyond a limit the oldest chunks are evicted, as if the
-//! buffer were full. The size is counted in entries, of some eight bytes: a chunk is one, and one that is far from the
+//! buffer were full. The size is counted in entries of [`ENTRY_BYTES`]: a chunk is one, and one that is far from the
 //! others of its sequence, or a sequence that has chunks, is more.
+//!
+//! ```text
+//!   entries   chunks, holes, sequences with chunks   <= one for each 32 bytes of the buffer  ─┐
+//!   empty     sequences without chunks               <= a number                              ├─> bytes_max: what a
+//!   places    of sequences, those forgotten included <= as many as there were at a time      ─┘   user is charged
+//! ```
 
 use super::chunks::Chunks;
 use crate::limits::{
-    BYTES_PER_INDEX_ENTRY, ENTRIES_PER_SEQUENCE, INDEX_ENTRIES_MAX, INDEX_ENTRIES_MIN,
+    BYTES_PER_INDEX_ENTRY, EMPTY_SEQUENCES_PER_BUFFER_MAX, EMPTY_SEQUENCES_V2_MAX,
+    ENTRIES_PER_SEQUENCE, INDEX_ENTRIES_MAX, INDEX_ENTRIES_MIN,
 };
 use abi::ids::ChunkId;
+
+/// Memory of an entry, bytes: a place in the window of a sequence, and one that is kept for the next chunk.
+pub(super) const ENTRY_BYTES: usize = 8;
+/// What an allocator adds to each piece of memory, bytes, about.
+pub(super) const ALLOCATION_BYTES: usize = 16;
+/// Memory of a place for a sequence, bytes: a pointer and a number, and a quarter more for the next ones.
+const PLACE_BYTES: usize = 16;
+/// What else an index has, bytes: the cache of places, and what is allocated for the first sequences.
+const OTHER_BYTES: usize = 68 * 1024;
+/// Sequences of a moment: one that is added before others are forgotten.
+const SEQUENCES_MORE: usize = 4;
 
 /// Entries of an index. What is added is removed at most once, so the number does not wrap around.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,9 +45,30 @@ impl IndexEntries {
         Self(entries)
     }
 
-    /// Sequences that have as many.
-    pub(super) fn sequences(self) -> usize {
-        self.0 / ENTRIES_PER_SEQUENCE
+    /// Sequences that have as many, with a chunk each.
+    fn sequences(self) -> usize {
+        self.0 / (ENTRIES_PER_SEQUENCE + 1)
+    }
+
+    /// How many sequences without chunks a buffer of version 1 remembers: `max`, and not more than a quarter of those
+    /// that it may have with chunks.
+    pub(super) fn empty_max(self, max: usize) -> usize {
+        max.min(self.sequences() / 4)
+    }
+
+    /// What an index takes at most that has as many, and beside them so many sequences without chunks, and so many
+    /// places for sequences.
+    pub(super) fn bytes(self, empty: usize, places: usize) -> usize {
+        let entries = self.0.saturating_add(empty.saturating_mul(ENTRIES_PER_SEQUENCE));
+        let bytes = entries.saturating_mul(ENTRY_BYTES).saturating_add(OTHER_BYTES);
+        bytes.saturating_add(places.saturating_mul(PLACE_BYTES))
+    }
+
+    /// What an index takes at most that may have as many.
+    fn bytes_max(self) -> usize {
+        let of_v1 = self.empty_max(EMPTY_SEQUENCES_PER_BUFFER_MAX);
+        let empty = of_v1.max(EMPTY_SEQUENCES_V2_MAX).saturating_add(SEQUENCES_MORE);
+        self.bytes(empty, self.sequences().saturating_add(empty))
     }
 
     /// Adds a chunk to those of a sequence, and says whether it is the only one.
@@ -59,4 +98,9 @@ impl IndexEntries {
     pub(super) fn exceed(self, max: Self) -> bool {
         self.0 > max.0
     }
+}
+
+/// What the index of a buffer of `bytes` takes at most, bytes.
+pub(super) fn bytes_max(bytes: usize) -> usize {
+    IndexEntries::max(bytes).bytes_max()
 }

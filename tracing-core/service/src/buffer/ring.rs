@@ -6,8 +6,8 @@ use super::scan_budget::ScanBudget;
 use super::stats::Histograms;
 use super::types::END_CHUNKS;
 use super::{
-    BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, SequenceEnd, SequenceKey, Stats,
-    TakePacket,
+    BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, Remains, SequenceEnd, SequenceKey,
+    Stats, TakePacket,
 };
 use abi::ids::ChunkId;
 use abi::shm::ChunkFlags;
@@ -26,6 +26,10 @@ pub(super) struct Common {
     pub(super) histograms: Histograms,
     pub(super) limits: BufferLimits,
     pub(super) index_max: IndexEntries,
+    /// Sequences without chunks that a buffer of version 1 remembers.
+    pub(super) empty_max: usize,
+    /// Records that were removed to make space, padding included.
+    pub(super) evicted: u64,
     /// Bytes that had been written when a quarter of the ring was last full.
     quarter_at: u64,
     /// Bytes behind the write position, around the end of the memory, in which there is no chunk: they were evicted
@@ -41,6 +45,7 @@ impl Common {
         policy: Policy,
         limits: BufferLimits,
     ) -> Option<Self> {
+        let index_max = IndexEntries::max(bytes);
         Some(Self {
             memory: Memory::new(bytes)?,
             write_off: 0,
@@ -50,7 +55,9 @@ impl Common {
             stats: Stats { buffer_size: stats_bytes, ..Stats::default() },
             histograms: Histograms::of_buffer(bytes),
             limits,
-            index_max: IndexEntries::max(bytes),
+            index_max,
+            empty_max: index_max.empty_max(limits.empty_sequences_per_buffer_max),
+            evicted: 0,
             quarter_at: 0,
             cleared: 0,
         })
@@ -68,6 +75,8 @@ impl Common {
             histograms: self.histograms.emptied(),
             limits: self.limits,
             index_max: self.index_max,
+            empty_max: self.empty_max,
+            evicted: 0,
             quarter_at: 0,
             cleared: 0,
         }
@@ -120,6 +129,10 @@ pub(super) trait Ring: Sized {
     fn common_mut(&mut self) -> &mut Common;
     /// Memory of the index, bytes.
     fn index_bytes(&self) -> usize;
+    /// At least as much, without a look at each sequence.
+    fn index_bytes_max(&self) -> usize;
+    /// What is to be freed in pieces, without the rest.
+    fn into_remains(self) -> Remains;
     /// A read-only clone, whose bytes are in `memory`.
     fn clone_with(&self, memory: Memory) -> Self;
 

@@ -4,12 +4,12 @@ use core::fmt;
 
 use super::ring::{Common, Ring as _};
 use super::snapshot::FaultIn;
-use super::stats::{Stats, WriterStats};
+use super::stats::{Histograms, Stats, WriterStats};
 use super::types::{
     BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, SequenceEnd, SequenceKey, TakePacket,
     Version,
 };
-use super::{v1, v2};
+use super::{Remains, index_size, v1, v2};
 
 /// One buffer of one session.
 #[derive(Debug)]
@@ -187,10 +187,43 @@ impl TraceBuffer {
         self.common().has_data
     }
 
-    /// Memory of the written part and of the index, bytes.
+    /// Memory of the written part, of the index, and of the histograms, bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.used_bytes().saturating_add(self.index_bytes())
+        let own = self.used_bytes().saturating_add(self.common().histograms.memory_bytes());
+        own.saturating_add(self.index_bytes())
+    }
+
+    /// What a buffer of `bytes` can ever take at most, bytes: with its index and its histograms.
+    #[must_use]
+    pub(crate) fn memory_bytes_max(bytes: usize) -> usize {
+        let own = bytes.saturating_add(Histograms::bytes_max(bytes));
+        own.saturating_add(index_size::bytes_max(bytes))
+    }
+
+    /// What this buffer takes at most now, bytes, without a look at each sequence.
+    #[must_use]
+    pub(crate) fn bytes_now(&self) -> usize {
+        self.copied_bytes().saturating_add(self.common().histograms.memory_bytes())
+    }
+
+    /// What a copy of it takes at most, bytes: it has no histograms.
+    #[must_use]
+    pub(crate) fn copied_bytes(&self) -> usize {
+        self.used_bytes().saturating_add(self.index_bytes_max())
+    }
+
+    /// What the index takes at most now, bytes.
+    #[must_use]
+    pub(crate) fn index_bytes_max(&self) -> usize {
+        on_buffer!(&self.inner, b => b.index_bytes_max(), w => w.inner().index_bytes_max())
+    }
+
+    /// Records that were removed so far to make space for others.
+    #[must_use]
+    #[inline]
+    pub(crate) fn evicted(&self) -> u64 {
+        self.common().evicted
     }
 
     /// Memory of the index, bytes.
@@ -205,11 +238,11 @@ impl TraceBuffer {
         self.common().memory.used()
     }
 
-    /// The memory of its bytes, or nothing of a buffer that a test has wrapped: the wrapper looks at them when it is
+    /// What is to be freed in pieces; nothing of a buffer that a test has wrapped: the wrapper looks at it when it is
     /// dropped. The rest of it is dropped.
     #[must_use]
-    pub(crate) fn into_memory(mut self) -> Vec<u8> {
-        on_buffer!(&mut self.inner, b => b.common_mut().memory.take_bytes(), _w => Vec::new())
+    pub(crate) fn into_remains(self) -> Remains {
+        on_buffer!(self.inner, b => b.into_remains(), _w => Remains::default())
     }
 
     pub(super) fn common(&self) -> &Common {

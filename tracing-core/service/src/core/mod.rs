@@ -140,8 +140,9 @@ impl Service {
     pub fn handle_timeout(&mut self, now: &Now) {
         self.turn.now = *now;
         self.run_timers();
-        let freed = self.buffers.free_piece() as u64;
-        self.turn.spend(freed.checked_div(limits::FREED_BYTES_PER_WORK).unwrap_or(0));
+        let (bytes, sequences) = self.buffers.free_piece();
+        self.turn.spend((bytes as u64).checked_div(limits::FREED_BYTES_PER_WORK).unwrap_or(0));
+        self.turn.spend((sequences as u64).saturating_mul(limits::WORK_PER_FREED_SEQUENCE));
         self.work_off();
         self.compress_piece();
         self.turn.out.about = None;

@@ -1,8 +1,8 @@
 //! Memory of trace buffers on the account of the user whose session or clone has them.
 //!
 //! ```text
-//!   session: each buffer, as large as its config says  ─┐
-//!                                                       ├─> account of the user ──> one half, all users three quarters
+//!   session: each buffer, as large as it may become    ─┐
+//!            with its index and histograms, sequences   ├─> account of the user ──> one half, all users three quarters
 //!   clone: what is in its buffers, and its sequences   ─┘                           of the service's memory
 //! ```
 //!
@@ -10,11 +10,11 @@
 //! no clone is copied from it. No other session of its user begins before that, but for one that
 //! ends all others; clones do not wait.
 
+use super::flush_request::BufferGroup;
 use crate::accounts::{Accounts, NoRoom, Resource, User};
 use crate::buffer::TraceBuffer;
 use crate::buffers::{self, Buffers};
 use crate::error::SessionError;
-use crate::limits;
 use abi::ids::BufferId;
 
 /// What is on the account of one user for one session or clone.
@@ -57,7 +57,7 @@ pub(crate) fn of_config(config: &protos::TraceConfig) -> Result<usize, SessionEr
     let mut sum = 0_usize;
     for buffer in &config.buffers {
         let bytes = usize::try_from(buffers::checked_bytes(buffer)?).unwrap_or(usize::MAX);
-        sum = sum.saturating_add(bytes.max(limits::BUFFER_BYTES_COUNTED_MIN));
+        sum = sum.saturating_add(TraceBuffer::memory_bytes_max(bytes));
     }
     Ok(sum)
 }
@@ -72,11 +72,14 @@ pub(crate) fn of_clone(
 ) -> usize {
     let all = config.buffers.iter().zip(ids);
     let kept = all.filter(|(config, _)| config.clear_before_clone != Some(true));
-    let bytes = kept.map(|(_, id)| of_copy(*id, buffers));
+    let bytes = kept.map(|(config, id)| of_part(*id, BufferGroup::of(config), buffers));
     bytes.fold(sequences, usize::saturating_add)
 }
 
-/// What a copy of a buffer counts for.
-pub(crate) fn of_copy(id: BufferId, buffers: &Buffers) -> usize {
-    buffers.get(id).map_or(0, TraceBuffer::memory_bytes)
+/// What a clone has of a buffer: a copy, or the buffer itself.
+pub(crate) fn of_part(id: BufferId, group: BufferGroup, buffers: &Buffers) -> usize {
+    buffers.get(id).map_or(0, |buffer| match group {
+        BufferGroup::Copied => buffer.copied_bytes(),
+        BufferGroup::Transferred => buffer.bytes_now(),
+    })
 }

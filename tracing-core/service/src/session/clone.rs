@@ -268,14 +268,15 @@ impl Clones {
                 return Some(index);
             }
             turn.spend(limits::WORK_PER_REQUEST);
-            if let Err(refusal) = clone.grow(buffer_charge::of_copy(*id, buffers), turn) {
+            if let Err(refusal) = clone.grow(buffer_charge::of_part(*id, group, buffers), turn) {
                 let error = Some(CloneError::NoRoom(refusal));
                 turn.then(Step::EndClone { clone: token, error });
                 return None;
             }
             let part = match group {
                 BufferGroup::Copied => {
-                    turn.spend(buffers.get(*id).map_or(0, TraceBuffer::index_bytes) as u64);
+                    let index = buffers.get(*id).map_or(0, TraceBuffer::index_bytes_max);
+                    turn.spend(index as u64);
                     Part::begin_copy(*id, at_ns, buffers)
                 }
                 BufferGroup::Transferred => Part::take(*id, config, at_ns, buffers),

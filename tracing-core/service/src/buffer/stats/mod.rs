@@ -100,20 +100,39 @@ impl WriterStats {
     }
 }
 
+/// Histograms that there is memory for at least, once there is one.
+const GROWTH_MIN: usize = 16;
+/// What one may take, bytes: with the memory that is kept for the next ones, and its place in the map.
+const HISTOGRAM_BYTES: usize = size_of::<WriterStats>() * 5 / 4 + 64;
+
 /// The histograms of a buffer, in the order in which the sequences first came.
 #[derive(Clone, Debug)]
 pub(super) struct Histograms {
     all: Vec<WriterStats>,
-    by_sequence: BlockMap<SequenceKey, usize>,
+    by_sequence: BlockMap<SequenceKey, u32>,
     max: usize,
 }
 
 impl Histograms {
     /// None yet, of a buffer of so many bytes.
     pub(super) fn of_buffer(bytes: usize) -> Self {
-        let max = (bytes / BYTES_PER_HISTOGRAM)
-            .clamp(HISTOGRAMS_PER_BUFFER_MIN, HISTOGRAMS_PER_BUFFER_MAX);
-        Self { all: Vec::new(), by_sequence: BlockMap::new(), max }
+        Self { all: Vec::new(), by_sequence: BlockMap::new(), max: Self::max(bytes) }
+    }
+
+    /// As many as a buffer of so many bytes may have.
+    fn max(bytes: usize) -> usize {
+        (bytes / BYTES_PER_HISTOGRAM).clamp(HISTOGRAMS_PER_BUFFER_MIN, HISTOGRAMS_PER_BUFFER_MAX)
+    }
+
+    /// What they may take then, bytes.
+    pub(super) fn bytes_max(bytes: usize) -> usize {
+        Self::max(bytes).saturating_mul(HISTOGRAM_BYTES)
+    }
+
+    /// What they take, bytes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let own = self.all.capacity().saturating_mul(size_of::<WriterStats>());
+        own.saturating_add(self.by_sequence.memory_bytes())
     }
 
     /// None yet, of a buffer of the same size.
@@ -123,26 +142,26 @@ impl Histograms {
 
     /// Counts a chunk of a sequence, which keeps `index` to find the histogram the next time.
     #[inline]
-    pub(super) fn add(
-        &mut self,
-        sequence: SequenceKey,
-        index: &mut Option<usize>,
-        payload_len: u64,
-    ) {
+    pub(super) fn add(&mut self, sequence: SequenceKey, index: &mut Option<u32>, payload_len: u64) {
         if index.is_none() {
             *index = self.find_or_create(sequence);
         }
-        if let Some(stats) = index.and_then(|index| self.all.get_mut(index)) {
+        let at = index.and_then(|index| usize::try_from(index).ok());
+        if let Some(stats) = at.and_then(|at| self.all.get_mut(at)) {
             stats.add(payload_len);
         }
     }
 
-    fn find_or_create(&mut self, sequence: SequenceKey) -> Option<usize> {
+    fn find_or_create(&mut self, sequence: SequenceKey) -> Option<u32> {
         let known = self.by_sequence.get(&sequence).copied();
         if known.is_some() || self.all.len() >= self.max {
             return known;
         }
-        let index = self.all.len();
+        let len = self.all.len();
+        let index = u32::try_from(len).ok()?;
+        if len == self.all.capacity() {
+            self.all.reserve_exact((len / 4).max(GROWTH_MIN).min(self.max.saturating_sub(len)));
+        }
         self.all.push(WriterStats::new(sequence));
         self.by_sequence.insert(sequence, index);
         Some(index)

@@ -6,7 +6,8 @@ use std::collections::btree_map::Entry;
 use proptest::prelude::*;
 
 use crate::buffer::chunks::Chunks;
-use crate::limits::{ENTRIES_PER_OUTLIER, SEQUENCE_HOLES_MAX};
+use crate::buffer::index_size::ENTRY_BYTES;
+use crate::limits::{ENTRIES_OF_OUTLIERS, ENTRIES_PER_OUTLIER, SEQUENCE_HOLES_MAX};
 use abi::ids::ChunkId;
 
 /// Ids that are close to each other, also around the highest, and some far from all.
@@ -15,9 +16,8 @@ fn id() -> impl Strategy<Value = u32> {
     prop_oneof![8 => near, 1 => (0..40_u32).prop_map(|id| id * 10_000_000), 1 => any::<u32>()]
 }
 
-/// Bytes for each chunk, holes beside it included, and for none.
-const BYTES_PER_CHUNK: usize = 64;
-const BYTES: usize = 1024;
+/// Bytes of a sequence without a chunk: its first places.
+const BYTES: usize = 80;
 
 proptest! {
     #[test]
@@ -35,9 +35,9 @@ proptest! {
                 entry.insert(at as u32);
             }
             prop_assert_eq!(ours.is_empty(), reference.is_empty());
-            prop_assert!((reference.len()..=ENTRIES_PER_OUTLIER * reference.len()).contains(&entries), "{entries}");
+            prop_assert!(entries >= reference.len() && (entries == 0) == ours.is_empty(), "{entries}");
             let bytes = ours.memory_bytes();
-            prop_assert!(bytes <= BYTES + BYTES_PER_CHUNK * reference.len(), "{bytes}");
+            prop_assert!(bytes <= BYTES + ENTRY_BYTES * entries, "{bytes} for {entries}");
         }
         for id in asked.into_iter().chain(reference.keys().copied().collect::<Vec<_>>()) {
             let (chunk, expected) = (ChunkId::new(id), reference.get(&id).copied());
@@ -59,14 +59,14 @@ fn a_distant_chunk_makes_no_holes() {
         chunks.insert(ChunkId::new(distant), 16, &mut 0);
         assert_eq!(chunks.get(ChunkId::new(distant)), Some(16));
         let bytes = chunks.memory_bytes();
-        assert!(bytes <= BYTES, "{bytes} for two chunks");
+        assert!(bytes <= 256, "{bytes} for two chunks");
     }
     let mut chunks = Chunks::default();
     for number in 0..100 {
         chunks.insert(ChunkId::new(number * 100), number, &mut 0);
     }
     let bytes = chunks.memory_bytes();
-    assert!(bytes <= BYTES + 100 * BYTES_PER_CHUNK / 2, "{bytes} for a hundred");
+    assert!(bytes <= BYTES + 100 * 40, "{bytes} for a hundred");
 }
 
 /// There is at most one hole for two chunks, and a few more: an id behind them is in the slower map.
@@ -74,13 +74,19 @@ fn a_distant_chunk_makes_no_holes() {
 fn many_chunks_allow_half_as_many_holes() {
     const CHUNKS: u32 = 1000;
     let most = CHUNKS / 2 + SEQUENCE_HOLES_MAX as u32;
-    for (holes, counted) in [(most, 1), (most + 1, ENTRIES_PER_OUTLIER)] {
+    let of_outlier = ENTRIES_OF_OUTLIERS + ENTRIES_PER_OUTLIER;
+    for (holes, counted) in [(most, most as usize + 1), (most + 1, of_outlier)] {
         let (mut chunks, mut entries) = (Chunks::default(), 0);
         for number in 0..CHUNKS {
             chunks.insert(ChunkId::new(number), number, &mut entries);
         }
         chunks.insert(ChunkId::new(CHUNKS + holes), CHUNKS, &mut entries);
         assert_eq!(entries, CHUNKS as usize + counted, "{holes} holes");
+        // They are gone with the chunks beside them.
+        for number in [CHUNKS + holes, 0].into_iter().chain(1..CHUNKS) {
+            chunks.remove(ChunkId::new(number), &mut entries);
+        }
+        assert_eq!((entries, chunks.is_empty()), (0, true));
     }
 }
 
@@ -94,5 +100,19 @@ fn a_close_chunk_makes_holes() {
         chunks.insert(ChunkId::new(close), 16, &mut 0);
         let bytes = chunks.memory_bytes();
         assert!(bytes >= (SEQUENCE_HOLES_MAX + 1) * size_of::<u32>(), "{bytes} for {close}");
+    }
+}
+
+/// Whatever comes and goes, there is memory for twice as many places at most: all of it is counted.
+#[test]
+fn a_window_that_empties_is_small() {
+    let (mut chunks, mut entries) = (Chunks::default(), 0);
+    for number in 0..10_000 {
+        chunks.insert(ChunkId::new(number), number, &mut entries);
+    }
+    for number in 0..10_000 {
+        chunks.remove(ChunkId::new(number), &mut entries);
+        let bytes = chunks.memory_bytes();
+        assert!(bytes <= BYTES + ENTRY_BYTES * entries, "{bytes} for {entries}");
     }
 }

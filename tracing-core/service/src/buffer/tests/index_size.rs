@@ -6,14 +6,19 @@ use super::harness::{buffer, chunk, read};
 use crate::buffer::index_size::IndexEntries;
 use crate::buffer::{Policy, TraceBuffer, Version};
 use crate::limits::{
-    BYTES_PER_INDEX_ENTRY, ENTRIES_PER_OUTLIER, ENTRIES_PER_SEQUENCE, INDEX_ENTRIES_MAX,
-    INDEX_ENTRIES_MIN,
+    BYTES_PER_INDEX_ENTRY, ENTRIES_OF_OUTLIERS, ENTRIES_PER_OUTLIER, ENTRIES_PER_SEQUENCE,
+    INDEX_ENTRIES_MAX, INDEX_ENTRIES_MIN,
 };
 
 const VERSIONS: [Version; 2] = [Version::V1, Version::V2];
 
-fn index_bytes(buffer: &TraceBuffer) -> usize {
-    buffer.memory_bytes() - buffer.used_bytes()
+/// Fails if a buffer takes more than its user is charged, or more than it says that it takes now.
+fn check(buffer: &TraceBuffer, size: usize, what: &str) {
+    let (takes, max) = (buffer.memory_bytes(), TraceBuffer::memory_bytes_max(size));
+    let version = buffer.version();
+    assert!(takes <= max, "{what}, {version:?}: {takes} of at most {max}");
+    let now = buffer.bytes_now();
+    assert!((takes..=max).contains(&now), "{what}, {version:?}: {takes} now, at most {now}");
 }
 
 /// How many chunks are in a buffer that nobody has read.
@@ -36,10 +41,17 @@ fn chunks_of_many_writers_do_not_make_the_index_large() {
         let size = 1 << 20;
         let mut buffer = TraceBuffer::new(size, Policy::Ring, version).expect("memory");
         write_each(&mut buffer, 0..200_000, 0);
-        assert!(index_bytes(&buffer) <= 2 * size, "{version:?}: {}", index_bytes(&buffer));
+        check(&buffer, size, "once");
         // The same writers again, and others.
         write_each(&mut buffer, 150_000..400_000, 1);
-        assert!(index_bytes(&buffer) <= 2 * size, "{version:?}: {}", index_bytes(&buffer));
+        check(&buffer, size, "again");
+        // Most of what it takes now is the index.
+        assert!(buffer.index_bytes() > size / 8, "{}", buffer.index_bytes());
+        // One writer alone, whose chunks are in the places of theirs.
+        for id in 0..100_000 {
+            chunk(60_000, 1, id).copy(&mut buffer);
+        }
+        check(&buffer, size, "one writer");
     }
 }
 
@@ -49,7 +61,7 @@ fn a_small_buffer_remembers_few_writers() {
     for version in VERSIONS {
         let mut buffer = TraceBuffer::new(4096, Policy::Ring, version).expect("memory");
         write_each(&mut buffer, 0..100_000, 0);
-        assert!(index_bytes(&buffer) <= 1 << 20, "{version:?}: {}", index_bytes(&buffer));
+        check(&buffer, 4096, "small");
     }
 }
 
@@ -59,8 +71,8 @@ const SEQUENCE: usize = ENTRIES_PER_SEQUENCE + 1;
 /// Of so many writers the newest chunks stay, and those of one more make the oldest leave.
 #[test]
 fn a_buffer_has_as_many_sequences_as_its_size_allows() {
-    let per_mib = (1 << 20) / BYTES_PER_INDEX_ENTRY / SEQUENCE;
-    for (bytes, max) in [(1 << 20, per_mib), (128 * 1024, INDEX_ENTRIES_MIN / SEQUENCE)] {
+    let of_four_mib = (4 << 20) / BYTES_PER_INDEX_ENTRY / SEQUENCE;
+    for (bytes, max) in [(4 << 20, of_four_mib), (128 * 1024, INDEX_ENTRIES_MIN / SEQUENCE)] {
         for version in VERSIONS {
             let mut buffer = TraceBuffer::new(bytes, Policy::Ring, version).expect("memory");
             for number in 0..max as u16 + 10 {
@@ -98,14 +110,66 @@ fn distant_chunks_do_not_make_the_index_large() {
         for number in 0..100_000 {
             chunk(1, 1, number * 1000).packet(16, 'a').copy(&mut buffer);
         }
-        let outliers = size / BYTES_PER_INDEX_ENTRY / ENTRIES_PER_OUTLIER;
+        let entries = (size / BYTES_PER_INDEX_ENTRY).max(INDEX_ENTRIES_MIN);
+        let outliers = (entries - ENTRIES_OF_OUTLIERS) / ENTRIES_PER_OUTLIER;
         let kept = chunks(&buffer);
         assert!(kept.abs_diff(outliers) < ENTRIES_PER_SEQUENCE, "{version:?}: {kept}");
+        check(&buffer, size, "outliers");
         // The count is right when they leave.
         for id in 0..100_000 {
             chunk(1, 2, id).packet(16, 'b').copy(&mut buffer);
         }
         assert_eq!(chunks(&buffer), size / 32, "{version:?}");
+    }
+}
+
+/// However the ids and writers of chunks are chosen, a buffer takes no more than its user is charged.
+#[test]
+fn a_buffer_takes_no_more_than_is_charged_for_it() {
+    const SIZE: usize = 4 << 20;
+    type Choice = fn(u32) -> (u32, u32);
+    let choices: [(&str, Choice); 6] = [
+        ("holes", |number| (0, number / 2 * 3 + number % 2)),
+        ("holes of each", |number| (number / 12, number % 12 * 3 / 2)),
+        ("one far from another", |number| (number / 2, number % 2 * 1_000_000)),
+        ("many far", |number| (number % 700, number / 700 * 5000)),
+        ("grown and gone", |number| (number / 200, number % 200)),
+        ("in turns", |number| (number % 9000, number / 9000)),
+    ];
+    for version in VERSIONS {
+        for (what, choice) in choices {
+            let mut buffer = TraceBuffer::new(SIZE, Policy::Ring, version).expect("memory");
+            for number in 0..150_000 {
+                let (writer, id) = choice(number);
+                chunk((writer >> 16) as u16 + 1, writer as u16, id).copy(&mut buffer);
+                if number % 30_000 == 0 {
+                    check(&buffer, SIZE, what);
+                    read(&mut buffer, 1000);
+                }
+            }
+            check(&buffer, SIZE, what);
+            let copy = buffer.clone_read_only().expect("memory");
+            assert!(copy.memory_bytes() <= buffer.copied_bytes(), "{what}, {version:?}");
+        }
+    }
+}
+
+/// Chunks of the usual sizes are never evicted because of the index.
+#[test]
+fn chunks_of_usual_sizes_fill_a_buffer() {
+    const SIZE: usize = 4 << 20;
+    for version in VERSIONS {
+        // Those of a page that is divided into as many as possible, of a writer for each six of them.
+        for (len, chunks_of_one) in [(256, 6), (1300, 1), (16, u32::MAX)] {
+            let mut buffer = TraceBuffer::new(SIZE, Policy::Ring, version).expect("memory");
+            for number in 0..150_000 {
+                let writer = number / chunks_of_one;
+                let (producer, writer) = ((writer >> 14) as u16 + 1, writer as u16 & 0x3fff);
+                chunk(producer, writer, number).packet(len - 4, 'a').copy(&mut buffer);
+            }
+            let stored = chunks(&buffer);
+            assert!(stored >= SIZE / (len + 32) - 1, "{version:?} {len}: {stored}");
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::buffer::chunks::Chunks;
 use crate::buffer::index_size::IndexEntries;
 use crate::buffer::slot_cache::SlotCache;
+use crate::buffer::slots::Slots;
 use crate::buffer::{Identity, SequenceKey};
 use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::map::BlockMap;
@@ -31,7 +32,7 @@ pub(super) struct Stall {
 
 /// The chunks of one writer of one producer.
 #[derive(Clone, Debug)]
-pub(super) struct Sequence {
+pub(in crate::buffer) struct Sequence {
     /// Its key in the order of reading.
     pub(super) key: u64,
     pub(super) producer: ProducerId,
@@ -43,7 +44,7 @@ pub(super) struct Sequence {
     pub(super) resume: Option<Resume>,
     pub(super) stalled: Option<Stall>,
     /// Index of its histogram, once it has one.
-    pub(super) histogram: Option<usize>,
+    pub(super) histogram: Option<u32>,
 }
 
 impl Sequence {
@@ -73,9 +74,8 @@ const PRESENT: u32 = u32::MAX - 1;
 /// All sequences. A sequence keeps its slot until it is forgotten.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    slots: Vec<Sequence>,
+    slots: Slots<Sequence>,
     order: BlockMap<u64, u32>,
-    free: Vec<u32>,
     /// Sequences without chunks.
     empty: usize,
     /// Sequences so far whose producer id has another owner now.
@@ -87,9 +87,19 @@ pub(super) struct Index {
 impl Index {
     /// Memory of the index, bytes.
     pub(super) fn memory_bytes(&self) -> usize {
-        let chunks = self.slots.iter().map(|s| s.chunks.memory_bytes());
-        let own = self.slots.capacity().saturating_mul(size_of::<Sequence>());
-        chunks.fold(own.saturating_add(self.cache.memory_bytes()), usize::saturating_add)
+        let slots = self.slots.memory_bytes(|sequence| sequence.chunks.memory_bytes());
+        let keys = self.order.memory_bytes().saturating_add(self.cache.memory_bytes());
+        slots.saturating_add(keys)
+    }
+
+    /// At least as much, without a look at each sequence.
+    pub(super) fn memory_bytes_max(&self) -> usize {
+        self.entries.bytes(self.empty, self.slots.places())
+    }
+
+    /// The sequences, for one who frees them.
+    pub(super) fn take_slots(&mut self) -> Slots<Sequence> {
+        core::mem::take(&mut self.slots)
     }
 
     /// How much is in it.
@@ -101,7 +111,7 @@ impl Index {
     /// A copy in which no sequence has a histogram yet.
     pub(super) fn without_histograms(&self) -> Self {
         let mut index = self.clone();
-        for sequence in &mut index.slots {
+        for sequence in index.slots.iter_mut() {
             sequence.histogram = None;
         }
         index
@@ -109,12 +119,12 @@ impl Index {
 
     #[inline]
     pub(super) fn sequence(&self, slot: u32) -> Option<&Sequence> {
-        self.slots.get(usize::try_from(slot).ok()?)
+        self.slots.get(slot)
     }
 
     #[inline]
     pub(super) fn sequence_mut(&mut self, slot: u32) -> Option<&mut Sequence> {
-        self.slots.get_mut(usize::try_from(slot).ok()?)
+        self.slots.get_mut(slot)
     }
 
     /// The chunks of a writer, if it is the present owner of the producer id that names it.
@@ -170,22 +180,17 @@ impl Index {
     /// Forgets an empty sequence.
     fn forget(&mut self, key: u64, slot: u32) {
         self.order.remove(&key);
-        self.free.push(slot);
+        self.slots.remove(slot);
         self.empty = self.empty.saturating_sub(1);
     }
 
-    /// Adds a sequence that [`find_of_owner`](Self::find_of_owner) did not find. About `empty_max` of those without
-    /// chunks stay.
+    /// Adds a sequence that [`find_of_owner`](Self::find_of_owner) did not find.
     pub(super) fn create(
         &mut self,
         producer: ProducerId,
         writer: WriterId,
         identity: Identity,
-        empty_max: usize,
     ) -> Option<u32> {
-        if self.empty > empty_max {
-            self.forget_empty();
-        }
         let key = key(producer, writer, PRESENT);
         let sequence = Sequence {
             key,
@@ -198,30 +203,28 @@ impl Index {
             stalled: None,
             histogram: None,
         };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                *self.sequence_mut(slot)? = sequence;
-                slot
-            }
-            None => {
-                let slot = u32::try_from(self.slots.len()).ok()?;
-                self.slots.push(sequence);
-                slot
-            }
-        };
+        let slot = self.slots.add(sequence)?;
         self.order.insert(key, slot);
         self.cache.insert(key, slot, self.order.len());
         self.empty = self.empty.saturating_add(1);
         Some(slot)
     }
 
+    /// Forgets the sequences without chunks, if there are more than `max`.
+    #[inline]
+    pub(super) fn forget_empty_above(&mut self, max: usize) {
+        if self.empty > max {
+            self.forget_empty();
+        }
+    }
+
+    #[cold]
     fn forget_empty(&mut self) {
-        let Self { slots, order, free, empty, cache, .. } = self;
+        let Self { slots, order, empty, cache, .. } = self;
         order.retain(|_, slot| {
-            let sequence = usize::try_from(*slot).ok().and_then(|slot| slots.get(slot));
-            let keep = sequence.is_some_and(|s| !s.chunks.is_empty());
+            let keep = slots.get(*slot).is_some_and(|s| !s.chunks.is_empty());
             if !keep {
-                free.push(*slot);
+                slots.remove(*slot);
             }
             keep
         });
@@ -232,8 +235,7 @@ impl Index {
     /// Adds a chunk to a sequence.
     pub(super) fn insert(&mut self, slot: u32, id: ChunkId, off: u32) {
         let Self { slots, entries, .. } = self;
-        let at = usize::try_from(slot).ok();
-        let Some(sequence) = at.and_then(|at| slots.get_mut(at)) else { return };
+        let Some(sequence) = slots.get_mut(slot) else { return };
         if entries.insert(&mut sequence.chunks, id, off) {
             self.empty = self.empty.saturating_sub(1);
         }
@@ -244,8 +246,7 @@ impl Index {
     #[inline(always)]
     pub(super) fn remove(&mut self, slot: u32, id: ChunkId) {
         let Self { slots, entries, .. } = self;
-        let at = usize::try_from(slot).ok();
-        let Some(sequence) = at.and_then(|at| slots.get_mut(at)) else { return };
+        let Some(sequence) = slots.get_mut(slot) else { return };
         let Some(is_empty) = entries.remove(&mut sequence.chunks, id) else { return };
         // Without its first chunk the sequence still has no hole up to the place to resume.
         sequence.resume = sequence.resume.filter(|r| r.first == id && r.at != id);

@@ -21,11 +21,15 @@ mod write;
 
 use self::cursor::{Cursor, Found};
 use self::index::Index;
+pub(super) use self::index::Sequence;
 use self::read::Span;
 use super::memory::{HEADER, Memory};
 use super::ring::{Common, Ring, add};
 use super::scan_budget::ScanBudget;
-use super::{BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, SequenceKey, TakePacket};
+use super::{
+    BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, Remains, SequenceKey, TakePacket,
+    remains,
+};
 use abi::ids::ChunkId;
 use abi::shm::{ChunkFlags, store_patch};
 
@@ -68,6 +72,15 @@ impl Ring for Buffer {
 
     fn index_bytes(&self) -> usize {
         self.index.memory_bytes()
+    }
+
+    fn index_bytes_max(&self) -> usize {
+        self.index.memory_bytes_max()
+    }
+
+    fn into_remains(mut self) -> Remains {
+        let bytes = self.common.memory.take_bytes();
+        Remains { bytes, sequences: remains::Sequences::V1(self.index.take_slots()) }
     }
 
     fn clone_with(&self, memory: Memory) -> Self {

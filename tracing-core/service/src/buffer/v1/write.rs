@@ -108,10 +108,7 @@ impl Buffer {
             add(&mut self.common.stats.write_wrap_count, 1);
         }
         let gap = self.evict_for(len)?;
-        let empty_max = self.common.limits.empty_sequences_per_buffer_max;
-        let empty_max = empty_max.min(self.common.index_max.sequences());
-        let slot = slot
-            .or_else(|| self.index.create(meta.producer, meta.writer, meta.identity, empty_max));
+        let slot = slot.or_else(|| self.index.create(meta.producer, meta.writer, meta.identity));
         let (Some(slot), Ok(off)) = (slot, u32::try_from(self.common.write_off)) else {
             return Ok(());
         };
@@ -144,6 +141,7 @@ impl Buffer {
         if self.index.entries().exceed(self.common.index_max) {
             self.evict_for_index();
         }
+        self.index.forget_empty_above(self.common.empty_max);
         Ok(())
     }
 
@@ -191,6 +189,7 @@ impl Buffer {
                 self.common.memory.put_header(at, Record::padding(record.len).header());
                 add(&mut self.common.stats.padding_bytes_written, record.len);
             }
+            add(&mut self.common.evicted, 1);
             self.common.note_cleared(usize::from(record.len).max(HEADER));
         }
     }
@@ -223,6 +222,7 @@ impl Buffer {
             } else {
                 self.evict(&record);
             }
+            add(&mut self.common.evicted, 1);
             at = at.saturating_add(usize::from(record.len).max(HEADER));
         }
         Ok(at.saturating_sub(end))

@@ -23,12 +23,16 @@ mod step;
 mod write;
 
 use self::scan::{BufferScan, Found};
+pub(super) use self::sequences::Sequence;
 use self::sequences::Sequences;
 use self::step::Part;
 use super::memory::Memory;
 use super::ring::{Common, Ring, add};
 use super::scan_budget::ScanBudget;
-use super::{BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, SequenceKey, TakePacket};
+use super::{
+    BufferLimits, ChunkMeta, ChunkPatches, PacketRef, Policy, Remains, SequenceKey, TakePacket,
+    remains,
+};
 use abi::ids::ChunkId;
 use abi::shm::ChunkFlags;
 
@@ -74,6 +78,15 @@ impl Ring for Buffer {
 
     fn index_bytes(&self) -> usize {
         self.sequences.memory_bytes()
+    }
+
+    fn index_bytes_max(&self) -> usize {
+        self.sequences.memory_bytes_max()
+    }
+
+    fn into_remains(mut self) -> Remains {
+        let bytes = self.common.memory.take_bytes();
+        Remains { bytes, sequences: remains::Sequences::V2(self.sequences.take_slots()) }
     }
 
     fn clone_with(&self, memory: Memory) -> Self {

@@ -7,6 +7,7 @@
 use crate::buffer::chunks::Chunks;
 use crate::buffer::index_size::IndexEntries;
 use crate::buffer::slot_cache::SlotCache;
+use crate::buffer::slots::Slots;
 use crate::buffer::{Identity, SequenceKey, loss};
 use crate::limits::{EMPTY_SEQUENCES_V2_KEPT, EMPTY_SEQUENCES_V2_MAX};
 use abi::ids::{ChunkId, ProducerId, WriterId};
@@ -23,7 +24,7 @@ pub(super) struct Consumed {
 
 /// The chunks of one writer of one producer.
 #[derive(Clone, Debug)]
-pub(super) struct Sequence {
+pub(in crate::buffer) struct Sequence {
     pub(super) producer: ProducerId,
     pub(super) writer: WriterId,
     pub(super) identity: Identity,
@@ -38,7 +39,7 @@ pub(super) struct Sequence {
     /// The scan in which there was nothing more to read.
     pub(super) stalled_in: u64,
     /// Index of its histogram, once it has one.
-    pub(super) histogram: Option<usize>,
+    pub(super) histogram: Option<u32>,
     /// When its last chunk was removed, in copied chunks.
     emptied: u64,
     /// The producer id has another owner, with a sequence of its own.
@@ -98,9 +99,8 @@ fn key(producer: ProducerId, writer: WriterId) -> u32 {
 /// All sequences. A sequence keeps its slot until it is forgotten.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sequences {
-    slots: Vec<Sequence>,
+    slots: Slots<Sequence>,
     by_key: BlockMap<u32, u32>,
-    free: Vec<u32>,
     /// Sequences without chunks.
     empty: usize,
     /// Chunks copied so far: the time of `emptied`.
@@ -112,9 +112,19 @@ pub(super) struct Sequences {
 impl Sequences {
     /// Memory of the sequences, bytes.
     pub(super) fn memory_bytes(&self) -> usize {
-        let chunks = self.slots.iter().map(|s| s.chunks.memory_bytes());
-        let own = self.slots.capacity().saturating_mul(size_of::<Sequence>());
-        chunks.fold(own.saturating_add(self.cache.memory_bytes()), usize::saturating_add)
+        let slots = self.slots.memory_bytes(|sequence| sequence.chunks.memory_bytes());
+        let keys = self.by_key.memory_bytes().saturating_add(self.cache.memory_bytes());
+        slots.saturating_add(keys)
+    }
+
+    /// At least as much, without a look at each sequence.
+    pub(super) fn memory_bytes_max(&self) -> usize {
+        self.entries.bytes(self.empty, self.slots.places())
+    }
+
+    /// The sequences, for one who frees them.
+    pub(super) fn take_slots(&mut self) -> Slots<Sequence> {
+        core::mem::take(&mut self.slots)
     }
 
     /// How much is in it.
@@ -125,12 +135,12 @@ impl Sequences {
 
     #[inline]
     pub(super) fn slot(&self, slot: u32) -> Option<&Sequence> {
-        self.slots.get(usize::try_from(slot).ok()?)
+        self.slots.get(slot)
     }
 
     #[inline]
     pub(super) fn slot_mut(&mut self, slot: u32) -> Option<&mut Sequence> {
-        self.slots.get_mut(usize::try_from(slot).ok()?)
+        self.slots.get_mut(slot)
     }
 
     /// The chunks of a writer, if it is the present owner of the producer id that names it.
@@ -187,17 +197,7 @@ impl Sequences {
             emptied: self.clock,
             replaced: false,
         };
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                *self.slot_mut(slot)? = sequence;
-                slot
-            }
-            None => {
-                let slot = u32::try_from(self.slots.len()).ok()?;
-                self.slots.push(sequence);
-                slot
-            }
-        };
+        let slot = self.slots.add(sequence)?;
         self.by_key.insert(key(producer, writer), slot);
         self.cache.insert(key(producer, writer).into(), slot, self.by_key.len());
         self.empty = self.empty.saturating_add(1);
@@ -207,8 +207,7 @@ impl Sequences {
     /// Adds a chunk to a sequence; returns whether there are later ones.
     pub(super) fn insert(&mut self, slot: u32, id: ChunkId, off: u32) -> bool {
         let Self { slots, entries, .. } = self;
-        let at = usize::try_from(slot).ok();
-        let Some(sequence) = at.and_then(|at| slots.get_mut(at)) else { return false };
+        let Some(sequence) = slots.get_mut(slot) else { return false };
         let was_empty = sequence.chunks.is_empty();
         let is_last = was_empty || id.distance(sequence.last) > 0;
         entries.insert(&mut sequence.chunks, id, off);
@@ -225,8 +224,7 @@ impl Sequences {
     pub(super) fn remove(&mut self, slot: u32, chunk: Consumed) {
         let now = self.clock;
         let Self { slots, entries, .. } = self;
-        let at = usize::try_from(slot).ok();
-        let Some(sequence) = at.and_then(|at| slots.get_mut(at)) else { return };
+        let Some(sequence) = slots.get_mut(slot) else { return };
         sequence.note_consumed(chunk);
         if entries.remove(&mut sequence.chunks, chunk.id) == Some(true) {
             sequence.emptied = now;
@@ -240,7 +238,7 @@ impl Sequences {
 
     /// Frees the slot of an empty sequence that has no key any more.
     fn release(&mut self, slot: u32) {
-        self.free.push(slot);
+        self.slots.remove(slot);
         self.empty = self.empty.saturating_sub(1);
     }
 

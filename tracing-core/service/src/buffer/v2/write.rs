@@ -215,6 +215,7 @@ impl Buffer {
             && let Some(at) = self.common.oldest()
             && let Some(len) = self.evict_record(at)
         {
+            add(&mut self.common.evicted, 1);
             self.common.note_cleared(len);
         }
     }
@@ -252,6 +253,7 @@ impl Buffer {
             {
                 self.evict_chunk(at, record.slot);
             }
+            add(&mut self.common.evicted, 1);
             at = at.saturating_add(len.max(HEADER));
         }
         let rest = at.saturating_sub(end);
