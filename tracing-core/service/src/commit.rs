@@ -58,8 +58,8 @@ impl CommitState {
             if turn.work >= end {
                 return Some(index);
             }
-            let bytes = self.move_chunk(producer, chunk, buffers, turn);
-            turn.spend(limits::WORK_PER_ENTRY.saturating_add(bytes as u64));
+            let cost = self.move_chunk(producer, chunk, buffers, turn);
+            turn.spend(limits::WORK_PER_ENTRY.saturating_add(cost));
         }
         for (index, chunk) in patches.iter().enumerate().skip(from.saturating_sub(moves.len())) {
             if turn.work >= end {
@@ -85,14 +85,14 @@ impl CommitState {
         self.scratch.capacity()
     }
 
-    /// Returns how many bytes were copied.
+    /// Returns what that cost.
     fn move_chunk(
         &mut self,
         producer: &mut Producer,
         chunk: &CommitDataRequestChunksToMove,
         buffers: &mut Buffers,
         turn: &mut Turn,
-    ) -> usize {
+    ) -> u64 {
         let Turn { accounts, out, .. } = turn;
         self.scratch.clear();
         let (header, payload) = match (&chunk.data, &mut producer.smb) {
@@ -137,8 +137,9 @@ impl CommitState {
         let complete = chunk.data.is_none() || !chunk.chunk_incomplete.unwrap_or(false);
         let len = payload.len();
         let copied = copy_to_buffer(producer, buffer, header, complete, payload, buffers, out);
-        self.note_copied(copied);
-        len
+        self.note_copied(copied.map(drop));
+        let evicted = copied.unwrap_or(0).saturating_mul(limits::WORK_PER_EVICTED);
+        evicted.saturating_add(len as u64)
     }
 
     /// Counts a chunk that its buffer did not get.
@@ -226,7 +227,7 @@ fn buffer_of<'a>(
     Ok(buffer)
 }
 
-/// Puts a copied chunk into a buffer.
+/// Puts a copied chunk into a buffer. Returns how many records it removed there.
 pub(crate) fn copy_to_buffer(
     producer: &mut Producer,
     buffer_id: BufferId,
@@ -235,7 +236,7 @@ pub(crate) fn copy_to_buffer(
     payload: &[u8],
     buffers: &mut Buffers,
     out: &mut Outbox,
-) -> Result<(), Refusal> {
+) -> Result<u64, Refusal> {
     let buffer = buffer_of(producer, buffer_id, buffers, out)?;
     if let Some(registered) = producer.writers.get(&header.writer).copied()
         && registered != buffer_id
@@ -256,6 +257,7 @@ pub(crate) fn copy_to_buffer(
         flags: header.packets.flags(),
         complete,
     };
+    let before = buffer.evicted();
     buffer.copy_chunk(&meta, payload);
-    Ok(())
+    Ok(buffer.evicted().saturating_sub(before))
 }

@@ -252,8 +252,15 @@ pub const LOG_LINES_PER_PEER_MAX: u32 = 16;
 /// Sequences numbered in one session. Beyond it the numbers of those producers are forgotten that have the most, and
 /// their sequences get new ones.
 pub const SEQUENCES_PER_SESSION_MAX: usize = 1 << 20;
-/// What a sequence counts for in a clone, bytes: an entry of a map that is at least half full.
+/// What a sequence counts for, bytes: an entry of a map that is at least half full.
 pub const SEQUENCE_BYTES: usize = 24;
+/// What a producer counts for whose sequences have numbers, bytes: the same, with its identity.
+pub const SEQUENCE_OWNER_BYTES: usize = 48;
+/// So many bytes at a time are charged for the numbers of sequences: those of 4,096. A session has the first ones for
+/// nothing. A session whose user has no room for more forgets half of them, as one that has as many as there may be.
+pub const SEQUENCES_PIECE_BYTES: usize = 4096 * SEQUENCE_BYTES;
+/// What a sequence counts for that is moved when others are forgotten, in bytes that are read.
+pub const MOVED_SEQUENCE_BYTES_READ: usize = 16;
 /// Bytes of replies to one consumer that may wait in the transport before a stream pauses. The last packet is never
 /// cut, so it may be a packet more: at most what its buffer holds.
 ///
@@ -326,6 +333,8 @@ pub const FREE_PIECE_BYTES: usize = 4 * 1024 * 1024;
 pub const FREE_PIECE_SEQUENCES: usize = 4 * 1024;
 /// What each of them counts for.
 pub const WORK_PER_FREED_SEQUENCE: u64 = 256;
+/// What a record counts for that a chunk overwrites: there may be one for each 16 bytes of the chunk.
+pub const WORK_PER_EVICTED: u64 = 64;
 /// Work to free memory, in bytes of it for one of work: the system takes its pages back, and copies nothing.
 pub const FREED_BYTES_PER_WORK: u64 = 16;
 /// Bytes of a buffer that an unfinished clone saves because they changed before they were copied. Beyond this each

@@ -5,7 +5,9 @@ use protozero::Message as _;
 
 use super::buffers::Buffers;
 use super::service_packet::packet;
+use super::session::sequence::Numbering;
 use super::session::state::Session;
+use crate::accounts::Accounts;
 use crate::config::ServiceConfig;
 use crate::limits;
 
@@ -33,16 +35,18 @@ pub(crate) fn extensions(
 /// most ([`limits::WRITERS_TOLD_MAX`]).
 pub(crate) fn packet_of(
     session: &mut Session,
-    buffers: &Buffers,
+    (buffers, accounts): (&Buffers, &mut Accounts),
     (config, machine_id, at_ns): (&ServiceConfig, u32, u64),
 ) -> Vec<u8> {
     let mut provenance = TraceProvenance::default();
     let mut left = limits::WRITERS_TOLD_MAX;
-    for buffer in &session.buffers {
+    let Session { buffers: own, sequences, buffer_charge, .. } = session;
+    let mut numbering = Numbering { ids: sequences, charge: buffer_charge, accounts };
+    for buffer in own {
         let Some(buffer) = buffers.get(*buffer) else { continue };
         let writers = buffer.writer_stats().take(left);
         let sequences = writers.map(|writer| protos::TraceProvenanceSequence {
-            id: Some(session.sequences.id(writer.sequence)),
+            id: Some(numbering.id(writer.sequence)),
             producer_id: Some(writer.sequence.producer.get().into()),
             ..Default::default()
         });

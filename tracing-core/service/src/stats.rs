@@ -9,7 +9,9 @@ use protozero::Message as _;
 
 use super::buffers::Buffers;
 use super::session::flush_request::FinalFlush;
+use super::session::sequence::Numbering;
 use super::session::state::Session;
+use crate::accounts::Accounts;
 use crate::buffer;
 use crate::filter::FilterStats;
 use crate::limits;
@@ -28,7 +30,11 @@ pub(crate) struct ServiceTotals {
 }
 
 /// The statistics of a session and of the service, as of now.
-pub(crate) fn of(session: &mut Session, buffers: &Buffers, totals: &ServiceTotals) -> TraceStats {
+pub(crate) fn of(
+    session: &mut Session,
+    (buffers, accounts): (&Buffers, &mut Accounts),
+    totals: &ServiceTotals,
+) -> TraceStats {
     let writers = writers(session, buffers);
     let counters = session.counters;
     let mut stats = TraceStats {
@@ -60,10 +66,12 @@ pub(crate) fn of(session: &mut Session, buffers: &Buffers, totals: &ServiceTotal
     let known = session.buffers.iter().filter_map(|id| buffers.get(*id));
     stats.buffer_stats = known.map(|buffer| buffer_stats(buffer.stats())).collect();
     if histograms {
+        let Session { sequences, buffer_charge, .. } = session;
+        let mut numbering = Numbering { ids: sequences, charge: buffer_charge, accounts };
         stats.writer_stats = writers
             .into_iter()
             .map(|(index, writer)| TraceStatsWriterStats {
-                sequence_id: Some(session.sequences.id(writer.sequence).into()),
+                sequence_id: Some(numbering.id(writer.sequence).into()),
                 buffer: Some(index),
                 chunk_payload_histogram_counts: writer.counts.to_vec(),
                 chunk_payload_histogram_sum: writer.sums.iter().map(|s| *s as i64).collect(),

@@ -154,7 +154,7 @@ impl Service {
             codec_bytes_charged: self.turn.accounts.all(Resource::Codecs).sum(),
             buffer_bytes_charged: self.turn.accounts.all(Resource::Buffers).sum(),
             buffer_bytes: charges.map(BufferCharge::bytes).sum(),
-            buffer_bytes_used: self.buffers.in_sessions().map(TraceBuffer::used_bytes).sum(),
+            buffer_bytes_used: self.buffer_bytes_used(),
             buffer_bytes_limited: self.turn.accounts.limited(Resource::Buffers),
             flushes: self.sessions.values().map(|s| s.flushes.len()).sum(),
             flush_answers: (answers, self.turn.accounts.all(Resource::Answers).sum()),
@@ -280,11 +280,20 @@ impl Service {
         self.sessions.reachable().filter_map(key).collect()
     }
 
+    /// What trace buffers take with their indexes, and numbers of sequences that are not free.
+    fn buffer_bytes_used(&self) -> usize {
+        let buffers = self.buffers.in_sessions().map(TraceBuffer::memory_bytes);
+        let sequences = self.sessions.values().map(|session| {
+            session.sequences.memory_bytes().saturating_sub(crate::limits::SEQUENCES_PIECE_BYTES)
+        });
+        buffers.chain(sequences).sum()
+    }
+
     /// The statistics of a session, as its consumer could ask for them.
     pub fn stats_of(&mut self, id: SessionId) -> Option<protos::TraceStats> {
         let totals = self.totals();
         let session = self.sessions.get_mut(id)?;
-        Some(super::stats::of(session, &self.buffers, &totals))
+        Some(super::stats::of(session, (&self.buffers, &mut self.turn.accounts), &totals))
     }
 
     /// The number of the session that was made last.

@@ -28,7 +28,8 @@ pub(crate) enum Resource {
     Codecs,
     /// Registered data sources, as a number: their bytes have a limit.
     Registrations,
-    /// Trace buffers of its sessions, as large as they may become, and what its clones hold.
+    /// Trace buffers of its sessions, as large as they may become with their indexes, and numbers of sequences; and what
+    /// its clones hold.
     Buffers,
     /// Answers of producers that flushes of its sessions wait for, as a number.
     Answers,
@@ -141,6 +142,12 @@ impl Accounts {
             flush_answers_max: config.limits.flush_answers_per_user_max,
             ..Self::new(config.uid, config.seed)
         }
+    }
+
+    /// Those of root's service that may use so much memory.
+    #[cfg(test)]
+    pub(crate) fn with_memory(memory_bytes: u64) -> Self {
+        Self { memory_bytes, ..Self::new(0, 0) }
     }
 
     fn share(&self, what: Resource) -> Share {

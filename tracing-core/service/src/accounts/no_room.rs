@@ -32,7 +32,11 @@ impl fmt::Display for NoRoom {
             Resource::Answers => {
                 ("answers of producers", "wait until earlier flushes are over, or flush as root")
             }
-            _ => ("bytes", "use smaller buffers, end other sessions and clones, or ask as root"),
+            _ => (
+                "bytes with indexes",
+                "use fewer or smaller buffers, end other sessions and clones, give the service more memory, or ask \
+                 as root",
+            ),
         };
         write!(f, "{asked} {unit} are asked for, and user {uid} has {held} of at most {max}")?;
         if held.saturating_add(*asked) <= *max {

@@ -12,6 +12,7 @@
 //! ```
 
 use super::chunks::Chunks;
+use super::slot_cache::SlotCache;
 use crate::limits::{
     BYTES_PER_INDEX_ENTRY, EMPTY_SEQUENCES_PER_BUFFER_MAX, EMPTY_SEQUENCES_V2_MAX,
     ENTRIES_PER_SEQUENCE, INDEX_ENTRIES_MAX, INDEX_ENTRIES_MIN,
@@ -24,8 +25,8 @@ pub(super) const ENTRY_BYTES: usize = 8;
 pub(super) const ALLOCATION_BYTES: usize = 16;
 /// Memory of a place for a sequence, bytes: a pointer and a number, and a quarter more for the next ones.
 const PLACE_BYTES: usize = 16;
-/// What else an index has, bytes: the cache of places, and what is allocated for the first sequences.
-const OTHER_BYTES: usize = 68 * 1024;
+/// What else an index has, bytes: what is allocated for the first sequences.
+const OTHER_BYTES: usize = 1024;
 /// Sequences of a moment: one that is added before others are forgotten.
 const SEQUENCES_MORE: usize = 4;
 
@@ -56,8 +57,8 @@ impl IndexEntries {
         max.min(self.sequences() / 4)
     }
 
-    /// What an index takes at most that has as many, and beside them so many sequences without chunks, and so many
-    /// places for sequences.
+    /// What an index without its cache takes at most that has as many, and beside them so many sequences without chunks,
+    /// and so many places for sequences.
     pub(super) fn bytes(self, empty: usize, places: usize) -> usize {
         let entries = self.0.saturating_add(empty.saturating_mul(ENTRIES_PER_SEQUENCE));
         let bytes = entries.saturating_mul(ENTRY_BYTES).saturating_add(OTHER_BYTES);
@@ -68,7 +69,8 @@ impl IndexEntries {
     fn bytes_max(self) -> usize {
         let of_v1 = self.empty_max(EMPTY_SEQUENCES_PER_BUFFER_MAX);
         let empty = of_v1.max(EMPTY_SEQUENCES_V2_MAX).saturating_add(SEQUENCES_MORE);
-        self.bytes(empty, self.sequences().saturating_add(empty))
+        let own = self.bytes(empty, self.sequences().saturating_add(empty));
+        own.saturating_add(SlotCache::BYTES_MAX)
     }
 
     /// Adds a chunk to those of a sequence, and says whether it is the only one.

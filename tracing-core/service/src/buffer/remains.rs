@@ -54,18 +54,18 @@ impl Remains {
         self.bytes.capacity()
     }
 
-    /// Frees a piece: sequences first. Returns how many bytes and sequences it had.
+    /// Frees a piece: sequences first, and bytes with the last of them. Returns how many bytes and sequences it had.
     pub(crate) fn free_piece(&mut self) -> (usize, usize) {
         let places = self.sequences.places();
-        if places > 0 {
-            self.sequences.drop_last(FREE_PIECE_SEQUENCES);
-            return (0, places.min(FREE_PIECE_SEQUENCES));
+        self.sequences.drop_last(FREE_PIECE_SEQUENCES);
+        if places > FREE_PIECE_SEQUENCES {
+            return (0, FREE_PIECE_SEQUENCES);
         }
         let len = self.bytes.len();
         let left = len.saturating_sub(FREE_PIECE_BYTES);
         self.bytes.truncate(left);
         self.bytes.shrink_to(left);
-        (len.saturating_sub(left), 0)
+        (len.saturating_sub(left), places)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

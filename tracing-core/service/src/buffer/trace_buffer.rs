@@ -196,7 +196,9 @@ impl TraceBuffer {
 
     /// What a buffer of `bytes` can ever take at most, bytes: with its index and its histograms.
     #[must_use]
-    pub(crate) fn memory_bytes_max(bytes: usize) -> usize {
+    pub fn memory_bytes_max(bytes: usize) -> usize {
+        // Those of version 2 are rounded up to so many.
+        let bytes = bytes.checked_next_multiple_of(4096).unwrap_or(bytes);
         let own = bytes.saturating_add(Histograms::bytes_max(bytes));
         own.saturating_add(index_size::bytes_max(bytes))
     }

@@ -230,10 +230,13 @@ impl Service {
         let Some(session) = session.and_then(|id| self.sessions.get_mut(id)) else {
             return self.turn.out.reject(client, call);
         };
-        let stats = stats::of(session, &self.buffers, &totals);
+        let stats = stats::of(session, (&self.buffers, &mut self.turn.accounts), &totals);
+        let moved =
+            session.sequences.take_moved().saturating_mul(limits::MOVED_SEQUENCE_BYTES_READ);
         let writers = stats.writer_stats.len() as u64;
         let response = stats::response(stats);
         self.turn.spend_on_reading(writers, limits::WORK_PER_WRITER_STATS);
+        self.turn.spend_on_reading(moved as u64, limits::WORK_PER_READ_BYTE);
         self.turn.spend_on_reading(response.len() as u64, limits::WORK_PER_ENCODED_BYTE);
         self.turn.out.reply(client, call, response.into());
     }

@@ -1,5 +1,6 @@
 //! Takes what is left, and ends the sequences. See the [module](super).
 
+use crate::buffer::TraceBuffer;
 use crate::buffer::{SequenceEnd, loss};
 use crate::buffers::Buffers;
 use crate::commit::{CommitState, copy_to_buffer};
@@ -65,7 +66,10 @@ impl CommitState {
                 continue;
             }
             let of_chunk = Found { left, buffer, is_live: live.contains(&buffer) };
+            let before = buffers.get(buffer).map_or(0, TraceBuffer::evicted);
             self.take_leftover(producer, of_chunk, &mut payload, buffers, &mut turn.out);
+            let after = buffers.get(buffer).map_or(0, TraceBuffer::evicted);
+            turn.spend(after.saturating_sub(before).saturating_mul(limits::WORK_PER_EVICTED));
         }
         !found.has_more()
     }

@@ -112,6 +112,7 @@ impl CommitState {
             let (payload, out) = (&self.scratch, &mut turn.out);
             let copied = copy_to_buffer(producer, buffer, header, complete, payload, buffers, out);
             self.note_discarded(copied.is_err());
+            turn.spend(copied.unwrap_or(0).saturating_mul(limits::WORK_PER_EVICTED));
         }
         !found.has_more()
     }

@@ -36,7 +36,11 @@ impl BufferCharge {
 
     /// Makes it `bytes` in all, if it is less.
     pub(crate) fn raise_to(&mut self, bytes: usize, accounts: &mut Accounts) -> Result<(), NoRoom> {
-        let more = bytes.saturating_sub(self.bytes);
+        self.add(bytes.saturating_sub(self.bytes), accounts)
+    }
+
+    /// Makes it so many bytes more.
+    pub(crate) fn add(&mut self, more: usize, accounts: &mut Accounts) -> Result<(), NoRoom> {
         let user = User::local(self.uid);
         if !accounts.charge(user, Resource::Buffers, more) {
             return Err(NoRoom::of(user, Resource::Buffers, more, accounts));

@@ -116,7 +116,7 @@ fn copy_for_clone(
     clone.pending = pending;
     clone.start_realtime_ns = source.start_realtime_ns;
     // The same numbers as in the source, so that they fit to those in a file that was copied. They are shared.
-    clone.sequences = source.sequences.clone();
+    clone.sequences = source.sequences.of_clone();
     clone.counters = source.counters;
     clone.ledger = source.ledger.clone();
     *clone.filter = source.filter.as_ref().map(crate::filter::TraceFilter::fork);

@@ -16,10 +16,11 @@
 use bytes::Bytes;
 use protozero::Message as _;
 
+use super::buffer_charge::BufferCharge;
 use super::compressing::{Compressing, StreamSink};
 use super::events::Lifecycle;
 use super::invalid::InvalidPackets;
-use super::sequence::{SequenceIds, Suffix, TrustedFields};
+use super::sequence::{Numbering, SequenceIds, Suffix, TrustedFields};
 use super::sink::{FilterSink, PacketSink, Pass, PutResult, ReplySink, len_of};
 use super::state::{Session, Sessions};
 use crate::accounts::Accounts;
@@ -49,7 +50,7 @@ pub(crate) struct PassContext<'a> {
     pub(crate) totals: ServiceTotals,
     /// Bytes that passes read so far, or what their filters and statistics cost instead.
     pub(crate) bytes_read: usize,
-    pub(crate) accounts: &'a Accounts,
+    pub(crate) accounts: &'a mut Accounts,
 }
 
 /// What follows from a pass: effects and timers.
@@ -152,7 +153,8 @@ pub(crate) fn pass(
         note_invalid(session, &invalid, context);
         pass
     };
-    context.bytes_read = context.bytes_read.saturating_add(pass.bytes_read);
+    let moved = session.sequences.take_moved().saturating_mul(limits::MOVED_SEQUENCE_BYTES_READ);
+    context.bytes_read = context.bytes_read.saturating_add(pass.bytes_read).saturating_add(moved);
     if session.filter.is_none()
         && !pass.has_more
         && let Some(packet) = stats_if_due(session, context)
@@ -163,12 +165,13 @@ pub(crate) fn pass(
 }
 
 /// The packets of the service that come first.
-fn service_packets(session: &mut Session, context: &PassContext<'_>) -> Vec<Vec<u8>> {
+fn service_packets(session: &mut Session, context: &mut PassContext<'_>) -> Vec<Vec<u8>> {
     let origin = if session.pending.initial_done {
         None
     } else {
-        let PassContext { config, now, machine_id, buffers, .. } = context;
-        Some(provenance::packet_of(session, buffers, (config, *machine_id, now.boot_ns)))
+        let PassContext { config, now, machine_id, buffers, accounts, .. } = context;
+        let who_pays = (&**buffers, &mut **accounts);
+        Some(provenance::packet_of(session, who_pays, (config, *machine_id, now.boot_ns)))
     };
     packets::of_pass(session, context.config, context.machine_id, origin)
 }
@@ -222,7 +225,8 @@ fn stats_if_due(session: &mut Session, context: &mut PassContext<'_>) -> Option<
     if !std::mem::take(&mut session.pending.stats) {
         return None;
     }
-    let stats = stats::of(session, context.buffers, &context.totals);
+    let who_pays = (&*context.buffers, &mut *context.accounts);
+    let stats = stats::of(session, who_pays, &context.totals);
     let cost = STATS_BYTES_PER_WRITER.saturating_mul(stats.writer_stats.len());
     context.bytes_read = context.bytes_read.saturating_add(cost);
     Some(packet(context.config, context.machine_id, None, |p| {
@@ -234,6 +238,7 @@ fn stats_if_due(session: &mut Session, context: &mut PassContext<'_>) -> Option<
 struct PassSource<'a> {
     buffers: &'a [BufferId],
     sequences: &'a mut SequenceIds,
+    charge: &'a mut BufferCharge,
     invalid: InvalidPackets,
     /// Those of the service, which come first.
     packets: &'a [Vec<u8>],
@@ -247,6 +252,7 @@ impl<'a> PassSource<'a> {
         Self {
             buffers: &session.buffers,
             sequences: &mut session.sequences,
+            charge: &mut session.buffer_charge,
             invalid: InvalidPackets::default(),
             packets,
             tell_end,
@@ -271,8 +277,13 @@ impl<'a> PassSource<'a> {
         for (index, buffer) in self.buffers.iter().enumerate() {
             let Some(buffer) = context.buffers.get_mut(*buffer) else { continue };
             sink.comes_from(Some(index));
-            let mut drain = Drain {
+            let ids = Numbering {
                 ids: &mut *self.sequences,
+                charge: &mut *self.charge,
+                accounts: &mut *context.accounts,
+            };
+            let mut drain = Drain {
+                ids,
                 trusted: &mut trusted,
                 sink: &mut *sink,
                 sum,
@@ -311,7 +322,7 @@ const EMPTY_COSTS_BYTES: usize = 4;
 
 /// The state while a buffer is read.
 struct Drain<'a, S> {
-    ids: &'a mut SequenceIds,
+    ids: Numbering<'a>,
     trusted: &'a mut TrustedFields,
     sink: &'a mut S,
     sum: usize,
@@ -340,7 +351,7 @@ impl<S: PacketSink> TakePacket for Drain<'_, S> {
             self.stopped = self.sum >= self.threshold;
             return !self.stopped;
         }
-        let suffix = self.trusted.of(self.ids, packet.sequence(), packet.dropped);
+        let suffix = self.trusted.of(&mut self.ids, packet.sequence(), packet.dropped);
         self.sum += len_of(slices) + suffix.len();
         let result = match slices {
             [one] => self.sink.put_one(one, suffix),

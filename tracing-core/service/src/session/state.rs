@@ -75,7 +75,7 @@ pub(crate) struct Session {
     /// What its timers may cause.
     pub(crate) timer_allowance: Allowance,
     pub(crate) buffers: Vec<BufferId>,
-    /// What is on the account of its user for them.
+    /// What is on the account of its user for them, and for its sequences.
     pub(crate) buffer_charge: BufferCharge,
     /// One for each data source of the config.
     pub(crate) filters: Outlined<Vec<SourceFilter>>,

@@ -3,10 +3,16 @@
 use super::accounts::{account, ask, item};
 use super::clone::{self, done, refused};
 use super::*;
+use protos::TraceConfigBufferConfigExperimentalMode as Mode;
 use protos::{TracingServiceState, UserAccountItem};
 
 const MIB: u64 = 1 << 20;
 const SERVICE_UID: u32 = 500;
+
+/// What a buffer of so many KiB counts for, with its index and its histograms.
+fn of(kb: u32) -> u64 {
+    service::buffer::TraceBuffer::memory_bytes_max(kb as usize * 1024) as u64
+}
 
 /// A service that may use so much memory.
 fn shell(memory_bytes: u64) -> Shell {
@@ -46,40 +52,49 @@ fn charged(shell: &Shell) -> u64 {
 
 #[test]
 fn one_user_gets_half_of_the_memory() {
-    let mut shell = shell(16 * MIB);
+    let half = 2 * of(2048) + of(4096);
+    let mut shell = shell(2 * half);
     let two = enable(&mut shell, 42, &[2048, 2048]).expect("a quarter");
     let _one = enable(&mut shell, 42, &[4096]).expect("another one");
     let error = enable(&mut shell, 42, &[4]).expect_err("no room");
     // The smallest buffer has an index, too.
-    let expected = "trace buffers too large: 655360 bytes are asked for, and user 42 has 8388608 of at \
-                    most 8388608: use smaller buffers, end other sessions and clones, or ask as root";
+    let asked = of(4);
+    assert!(asked > MIB);
+    let expected = format!(
+        "trace buffers too large: {asked} bytes with indexes are asked for, and user 42 has {half} of at most {half}: \
+         use fewer or smaller buffers, end other sessions and clones, give the service more memory, or ask as root"
+    );
     assert_eq!(error, expected);
-    let half = 8 * MIB;
     assert_eq!(Some(of_user(&mut shell, 42)), item(half, half, Some(1)));
     assert_eq!(shell.service.footprint().buffers, 3, "nothing is left of what was refused");
     two.free(&mut shell);
-    assert_eq!(Some(of_user(&mut shell, 42)), item(half / 2, half, Some(1)));
+    assert_eq!(Some(of_user(&mut shell, 42)), item(of(4096), half, Some(1)));
     let again = enable(&mut shell, 42, &[4096]).expect("there is room again");
     again.disconnect(&mut shell);
-    assert_eq!(charged(&shell), half / 2);
+    assert_eq!(charged(&shell), of(4096));
     // More than there is at all.
     let error = enable(&mut shell, 42, &[4_194_300; 128]).expect_err("no room");
-    assert!(error.contains("and user 42 has 4194304 of at most 8388608: use smaller"), "{error}");
+    let held = format!("and user 42 has {} of at most {half}: use fewer", of(4096));
+    assert!(error.contains(&held), "{error}");
 }
 
 #[test]
 fn all_users_get_three_quarters_and_root_and_the_service_what_they_want() {
-    let mut shell = shell(16 * MIB);
+    let half = of(8192);
+    let mut shell = shell(2 * half);
     let mut kept = vec![enable(&mut shell, 42, &[8192]).expect("half")];
-    kept.push(enable(&mut shell, 43, &[4096]).expect("a quarter"));
+    kept.push(enable(&mut shell, 43, &[3072]).expect("a quarter"));
     let error = enable(&mut shell, 44, &[512]).expect_err("no room");
-    let expected = "trace buffers too large: 655360 bytes are asked for, and user 44 has 0 of at most \
-                    8388608; users other than root and that of the service have 12582912 of at most \
-                    12582912 together: use smaller buffers, end other sessions and clones, or ask as root";
+    let (asked, total, most) = (of(512), half + of(3072), half / 2 * 3);
+    let expected = format!(
+        "trace buffers too large: {asked} bytes with indexes are asked for, and user 44 has 0 of at most {half}; users \
+         other than root and that of the service have {total} of at most {most} together: use fewer or smaller \
+         buffers, end other sessions and clones, give the service more memory, or ask as root"
+    );
     assert_eq!(error, expected);
     for uid in [0, SERVICE_UID] {
         kept.push(enable(&mut shell, uid, &[20 * 1024]).expect("no limit"));
-        let held = Some(20 * MIB);
+        let held = Some(of(20 * 1024));
         assert_eq!(
             of_user(&mut shell, uid as i32),
             UserAccountItem { held, ..Default::default() },
@@ -87,7 +102,7 @@ fn all_users_get_three_quarters_and_root_and_the_service_what_they_want() {
         );
     }
     let all = state(&mut shell).all_users.expect("all");
-    assert_eq!(all.buffer_bytes, item(12 * MIB, 12 * MIB, None));
+    assert_eq!(all.buffer_bytes, item(total, most, None));
     for consumer in kept {
         consumer.free(&mut shell);
     }
@@ -98,7 +113,7 @@ fn all_users_get_three_quarters_and_root_and_the_service_what_they_want() {
 fn a_service_that_knows_no_memory_has_no_limit() {
     let mut shell = shell(0);
     enable(&mut shell, 42, &[64 * 1024; 16]).expect("as much as it likes");
-    let held = Some(1024 * MIB);
+    let held = Some(16 * of(64 * 1024));
     assert_eq!(of_user(&mut shell, 42), UserAccountItem { held, ..Default::default() });
 }
 
@@ -139,22 +154,25 @@ fn filled(
 
 #[test]
 fn clones_take_what_is_in_their_buffers() {
-    let mut shell = shell(4 * MIB);
+    // A clone has what is written, and a small index.
+    const OF_CLONE: u64 = 340 << 10;
+    let half = of(1024) + 3 * OF_CLONE + OF_CLONE / 2;
+    let mut shell = shell(2 * half);
     let (producer, consumer) = filled(&mut shell, vec![buffer(1024)], 300);
-    assert_eq!(charged(&shell), MIB);
+    assert_eq!(charged(&shell), of(1024));
     let mut clones = Vec::new();
     for number in 1..=3 {
         let (clone, call) = clone::ask(&mut shell, 42, None);
         producer.ack_flush(&mut shell, 2 * number);
         done(&mut shell, &clone, call);
         clones.push(clone);
-        let of_clones = charged(&shell) - MIB;
-        assert!((300 << 10..330 << 10).contains(&(of_clones / number)), "{of_clones}");
+        let of_clones = charged(&shell) - of(1024);
+        assert!((300 << 10..OF_CLONE).contains(&(of_clones / number)), "{of_clones}");
     }
     let (clone, call) = clone::ask(&mut shell, 42, None);
     refused(&mut shell, &clone, call, "clone too large: ");
     let held = charged(&shell);
-    let refused_by = format!("and user 42 has {held} of at most 2097152: use smaller buffers");
+    let refused_by = format!("and user 42 has {held} of at most {half}: use fewer or");
     let error = &shell.log.last().expect("a line").1;
     assert!(error.contains(&refused_by), "{error}");
     // Root is not limited, and pays for its clone itself.
@@ -166,7 +184,7 @@ fn clones_take_what_is_in_their_buffers() {
         assert_eq!(payloads(&clone.read(&mut shell)).concat().len(), 300 << 10);
         clone.free(&mut shell);
     }
-    assert_eq!(of_user(&mut shell, 42).held, Some(MIB));
+    assert_eq!(of_user(&mut shell, 42).held, Some(of(1024)));
     of_root.free(&mut shell);
     consumer.free(&mut shell);
     assert_eq!(charged(&shell), 0);
@@ -178,7 +196,8 @@ fn a_clone_that_is_refused_loses_nothing() {
         TraceConfigBufferConfig { transfer_on_clone: Some(true), ..buffer(640) },
         TraceConfigBufferConfig { clear_before_clone: Some(true), ..buffer(640) },
     ] {
-        let mut shell = shell(5 * MIB);
+        let half = 2 * of(640) + of(1280);
+        let mut shell = shell(2 * half);
         let (mut producer, consumer) = filled(&mut shell, vec![by, buffer(1280)], 300);
         let _other = enable(&mut shell, 42, &[640]).expect("the rest");
         let second = BufferId::new(2);
@@ -188,14 +207,14 @@ fn a_clone_that_is_refused_loses_nothing() {
         refused(&mut shell, &clone, call, "clone too large: ");
         let lens: Vec<_> = payloads(&consumer.read(&mut shell)).iter().map(String::len).collect();
         assert_eq!(lens, [300 << 10, 10]);
-        assert_eq!(charged(&shell), 5 * MIB / 2);
+        assert_eq!(charged(&shell), half);
         assert!(!shell.service.has_work());
     }
 }
 
 #[test]
 fn what_comes_while_a_clone_waits_for_its_flush_counts() {
-    let mut shell = shell(4 * MIB);
+    let mut shell = shell(2 * (of(1536) + (600 << 10)));
     let (producer, consumer) = filled(&mut shell, vec![buffer(1536)], 100);
     let (clone, call) = clone::ask(&mut shell, 42, None);
     let at_first = charged(&shell);
@@ -208,21 +227,47 @@ fn what_comes_while_a_clone_waits_for_its_flush_counts() {
     write_large_from(&mut shell, &producer, next, &payload(&"z".repeat(400 << 10)));
     producer.ack_flush(&mut shell, 4);
     refused(&mut shell, &clone, call, "clone too large: ");
-    assert_eq!(charged(&shell), 1536 << 10);
+    assert_eq!(charged(&shell), of(1536));
     assert_eq!(payloads(&consumer.read(&mut shell)).concat().len(), 700 << 10);
 }
 
 #[test]
 fn a_clone_that_is_given_up_takes_nothing() {
-    let mut shell = shell(4 * MIB);
+    let mut shell = shell(4 * of(1024));
     let (_producer, consumer) = filled(&mut shell, vec![buffer(1024)], 300);
     let (clone, _) = clone::ask(&mut shell, 42, None);
-    assert!(charged(&shell) > MIB);
+    assert!(charged(&shell) > of(1024));
     clone.disconnect(&mut shell);
-    assert_eq!(charged(&shell), MIB);
+    assert_eq!(charged(&shell), of(1024));
     consumer.free(&mut shell);
     assert_eq!(charged(&shell), 0);
     assert_eq!(shell.service.footprint().accounts, 1, "the registration of the producer");
+}
+
+/// Commits a chunk with a packet of each of these writers, and reads what came now and then, if there is a reader.
+fn write_each(
+    shell: &mut Shell,
+    (producer, buffer): (&MockProducer, BufferId),
+    writers: core::ops::Range<u16>,
+    reader: Option<&MockConsumer>,
+) {
+    let writers: Vec<u16> = writers.collect();
+    for some in writers.chunks(100) {
+        let chunk = |writer: &u16| {
+            let header = [&0_u32.to_le_bytes()[..], &writer.to_le_bytes(), &1_u16.to_le_bytes()];
+            protos::CommitDataRequestChunksToMove {
+                target_buffer: Some(buffer.get().into()),
+                data: Some([&header.concat()[..], &[3, 0xa2, 0x38, 0]].concat()),
+                ..Default::default()
+            }
+        };
+        let chunks_to_move = some.iter().map(chunk).collect();
+        let request = protos::CommitDataRequest { chunks_to_move, ..Default::default() };
+        producer.call(shell, protos::producer_port::Request::CommitData(request));
+        if let Some(reader) = reader {
+            reader.read(shell);
+        }
+    }
 }
 
 /// What a clone knows of sequences that are long overwritten counts, too.
@@ -231,22 +276,8 @@ fn sequences_of_a_clone_count() {
     const WRITERS: u16 = 60000;
     let mut shell = shell(16 * MIB);
     let (producer, consumer) = filled(&mut shell, vec![buffer(4)], 1);
+    write_each(&mut shell, (&producer, BUFFER), 2..WRITERS + 2, Some(&consumer));
     let before = charged(&shell);
-    let writers: Vec<u16> = (2..WRITERS + 2).collect();
-    for some in writers.chunks(100) {
-        let chunk = |writer: &u16| {
-            let header = [&0_u32.to_le_bytes()[..], &writer.to_le_bytes(), &1_u16.to_le_bytes()];
-            protos::CommitDataRequestChunksToMove {
-                target_buffer: Some(BUFFER.get().into()),
-                data: Some([&header.concat()[..], &[3, 0xa2, 0x38, 0]].concat()),
-                ..Default::default()
-            }
-        };
-        let chunks_to_move = some.iter().map(chunk).collect();
-        let request = protos::CommitDataRequest { chunks_to_move, ..Default::default() };
-        producer.call(&mut shell, protos::producer_port::Request::CommitData(request));
-        consumer.read(&mut shell);
-    }
     let (clone, call) = clone::ask(&mut shell, 42, None);
     let asked = charged(&shell) - before;
     let sequences = u64::from(WRITERS) * service::limits::SEQUENCE_BYTES as u64;
@@ -254,4 +285,54 @@ fn sequences_of_a_clone_count() {
     producer.ack_flush(&mut shell, 2);
     done(&mut shell, &clone, call);
     assert_eq!(charged(&shell) - before, asked);
+}
+
+/// What a session knows of sequences is on the account of its user, and when that is full it knows no more of them.
+#[test]
+fn sequences_of_a_session_count() {
+    const WRITERS: u16 = 60000;
+    let piece = service::limits::SEQUENCES_PIECE_BYTES as u64;
+    let half = of(4) + 3 * piece;
+    let mut shell = shell(2 * half);
+    let (producer, consumer) = filled(&mut shell, vec![buffer(4)], 1);
+    assert_eq!(charged(&shell), of(4));
+    write_each(&mut shell, (&producer, BUFFER), 2..9000, Some(&consumer));
+    assert_eq!(charged(&shell), of(4) + 2 * piece);
+    write_each(&mut shell, (&producer, BUFFER), 9000..WRITERS, Some(&consumer));
+    assert_eq!(charged(&shell), half);
+    let held = of_user(&mut shell, 42);
+    assert_eq!(held.held, Some(half));
+    assert!(held.refused.is_some(), "it is counted that there was no room");
+    assert!(shell.service.fullest().sequences_per_session_max <= 4 * 4096);
+    consumer.free(&mut shell);
+    assert_eq!(charged(&shell), 0);
+}
+
+/// A chunk of each of very many writers makes the index of a buffer as large as it may be. All of it is on the account
+/// of the user, so the buffers of two users do not exceed what the service may use.
+#[test]
+fn what_buffers_take_is_what_is_charged() {
+    const BUFFERS: u16 = 4;
+    let half = u64::from(BUFFERS) * of(1024);
+    for mode in [None, Some(Mode::TRACE_BUFFER_V2)] {
+        let mut shell = shell(2 * half + 16 * MIB);
+        let one = || TraceConfigBufferConfig { experimental_mode: mode, ..buffer(1024) };
+        let (_, consumer) = filled(&mut shell, (0..BUFFERS).map(|_| one()).collect(), 1);
+        let mut producers = vec![producer(&mut shell, "p"), producer(&mut shell, "p")];
+        for (number, producer) in producers.iter_mut().enumerate() {
+            producer.register_name(&mut shell, "ds");
+            producer.register_name(&mut shell, "other");
+            producer.commands(&mut shell);
+            for buffer in [1, BUFFERS] {
+                let buffer = BufferId::new(buffer);
+                let writers = 1..if number == 0 { 20_000 } else { 3_000 };
+                write_each(&mut shell, (producer, buffer), writers, None);
+            }
+        }
+        consumer.read(&mut shell);
+        let held = shell.service.footprint();
+        let bytes = held.buffer_bytes_used as u64;
+        assert!(bytes <= charged(&shell), "{bytes}");
+        assert!(bytes > 2 * (1 << 18), "the indexes are large: {bytes}");
+    }
 }

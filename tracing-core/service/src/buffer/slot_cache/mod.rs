@@ -23,6 +23,9 @@ impl Default for SlotCache {
 }
 
 impl SlotCache {
+    /// Memory of the largest table, bytes.
+    pub(super) const BYTES_MAX: usize = ENTRIES_MAX * size_of::<(u64, u32)>();
+
     #[inline]
     fn index(&self, key: u64) -> usize {
         // Writer ids are consecutive numbers, which a multiplication spreads evenly.

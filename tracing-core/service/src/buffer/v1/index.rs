@@ -94,7 +94,8 @@ impl Index {
 
     /// At least as much, without a look at each sequence.
     pub(super) fn memory_bytes_max(&self) -> usize {
-        self.entries.bytes(self.empty, self.slots.places())
+        let own = self.entries.bytes(self.empty, self.slots.places());
+        own.saturating_add(self.cache.memory_bytes())
     }
 
     /// The sequences, for one who frees them.

@@ -1,7 +1,15 @@
 //! Which sequence a packet belongs to, and the trusted fields that say so.
+//!
+//! ```text
+//!   a new sequence ──> Numbering ─┬─> room for it ───────────────────────────> the next number
+//!                                 ├─> a piece more on the account of the user ─> the next number
+//!                                 └─> no room there: half of them are forgotten ─> the next number
+//! ```
 
 use protozero::wire::write::Prefix;
 
+use super::buffer_charge::BufferCharge;
+use crate::accounts::Accounts;
 use crate::buffer::{Identity, SequenceKey};
 use crate::limits::{self, Limits};
 use abi::ids::{ProducerId, WriterId};
@@ -17,12 +25,16 @@ use abi::sync::Arc;
 ///
 /// A clone shares what its source knows. Each shared part is more than twice as large as the next one, so there are few
 /// of them, and a source that gets a few sequences between its clones shares all but these.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct SequenceIds {
     shared: Vec<Arc<Known>>,
     own: Known,
     next: u32,
     sequences_per_session_max: usize,
+    /// What is on an account for them, bytes.
+    charged: usize,
+    /// Sequences that were moved since that was asked for.
+    moved: usize,
 }
 
 /// Some sequences.
@@ -35,6 +47,12 @@ struct Known {
 }
 
 impl Known {
+    /// About what it takes, bytes.
+    fn memory_bytes(&self) -> usize {
+        let owners = self.owners.len().saturating_mul(limits::SEQUENCE_OWNER_BYTES);
+        self.ids.len().saturating_mul(limits::SEQUENCE_BYTES).saturating_add(owners)
+    }
+
     fn add(&mut self, other: &Self) {
         for (key, id) in &other.ids {
             self.ids.insert(*key, *id);
@@ -48,7 +66,14 @@ impl Known {
 impl SequenceIds {
     pub(crate) fn new(limits: &Limits) -> Self {
         let sequences_per_session_max = limits.sequences_per_session_max;
-        Self { shared: Vec::new(), own: Known::default(), next: 2, sequences_per_session_max }
+        let (shared, own) = (Vec::new(), Known::default());
+        Self { shared, own, next: 2, sequences_per_session_max, charged: 0, moved: 0 }
+    }
+
+    /// The same for a clone, whose account has what they take now.
+    pub(crate) fn of_clone(&self) -> Self {
+        let (shared, own) = (self.shared.clone(), self.own.clone());
+        Self { shared, own, charged: self.memory_bytes(), moved: 0, ..*self }
     }
 
     /// How many are known.
@@ -80,16 +105,33 @@ impl SequenceIds {
 
     /// About what they take, bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.len().saturating_mul(limits::SEQUENCE_BYTES)
+        self.parts().map(Known::memory_bytes).fold(0, usize::saturating_add)
     }
 
-    pub(crate) fn id(&mut self, sequence: SequenceKey) -> u32 {
-        if let Some(id) = self.known(sequence) {
-            return id;
-        }
+    /// How many were moved since this was asked for: that took time.
+    pub(crate) fn take_moved(&mut self) -> usize {
+        std::mem::take(&mut self.moved)
+    }
+
+    /// Whether there is room for one more. `charge` puts so many bytes on the account of a user, unless that is full.
+    fn has_room(&mut self, charge: impl FnOnce(usize) -> bool) -> bool {
+        const ONE: usize = limits::SEQUENCE_BYTES + limits::SEQUENCE_OWNER_BYTES;
         if self.len() >= self.sequences_per_session_max {
-            self.forget();
+            return false;
         }
+        let room = self.charged.saturating_add(limits::SEQUENCES_PIECE_BYTES);
+        if self.memory_bytes().saturating_add(ONE) <= room {
+            return true;
+        }
+        let is_charged = charge(limits::SEQUENCES_PIECE_BYTES);
+        if is_charged {
+            self.charged = room;
+        }
+        is_charged
+    }
+
+    /// Gives a sequence that is not known the next number.
+    fn add(&mut self, sequence: SequenceKey) -> u32 {
         let id = self.next;
         self.next = self.next.checked_add(1).unwrap_or(2);
         let owner = (sequence.producer, sequence.identity);
@@ -111,19 +153,28 @@ impl SequenceIds {
     /// Forgets half of them at least: those of the producers that have the most. A reader knows no names of a sequence
     /// with a new number, so a producer that makes more and more of them must not cost others theirs.
     fn forget(&mut self) {
-        for part in std::mem::take(&mut self.shared) {
-            self.own.add(&part);
+        let mut parts = std::mem::take(&mut self.shared).into_iter();
+        if let Some(largest) = parts.next() {
+            // If a clone has it, too, it is copied here.
+            let own = std::mem::replace(&mut self.own, Arc::unwrap_or_clone(largest));
+            parts.for_each(|part| self.own.add(&part));
+            self.own.add(&own);
         }
         let Known { ids, owners } = &mut self.own;
+        self.moved = self.moved.saturating_add(ids.len());
         let mut counts = BlockMap::<u32, usize>::new();
-        for (owner, _) in ids.keys() {
-            let count = counts.get_or_insert_with(*owner, || 0);
-            *count = count.saturating_add(1);
+        // Those of one owner follow each other.
+        let mut keys = ids.keys().peekable();
+        while let Some((owner, _)) = keys.next() {
+            let more = std::iter::from_fn(|| keys.next_if(|(next, _)| next == owner)).count();
+            counts.insert(*owner, more.saturating_add(1));
         }
+        drop(keys);
         let mut by_count: Vec<_> = counts.iter().map(|(owner, count)| (*count, *owner)).collect();
         by_count.sort_unstable();
         let mut left = ids.len();
-        while left > self.sequences_per_session_max / 2
+        let half = left / 2;
+        while left > half
             && let Some((count, owner)) = by_count.pop()
         {
             counts.remove(&owner);
@@ -131,6 +182,27 @@ impl SequenceIds {
         }
         ids.retain(|(owner, _), _| counts.contains_key(owner));
         owners.retain(|_, owner| counts.contains_key(owner));
+    }
+}
+
+/// Gives the sequences of a session their numbers, on the account of its user.
+pub(crate) struct Numbering<'a> {
+    pub(crate) ids: &'a mut SequenceIds,
+    pub(crate) charge: &'a mut BufferCharge,
+    pub(crate) accounts: &'a mut Accounts,
+}
+
+impl Numbering<'_> {
+    /// The number of a sequence.
+    pub(crate) fn id(&mut self, sequence: SequenceKey) -> u32 {
+        let Self { ids, charge, accounts } = self;
+        if let Some(id) = ids.known(sequence) {
+            return id;
+        }
+        if !ids.has_room(|bytes| charge.add(bytes, accounts).is_ok()) {
+            ids.forget();
+        }
+        ids.add(sequence)
     }
 }
 
@@ -187,7 +259,7 @@ impl TrustedFields {
     #[inline(always)]
     pub(crate) fn of(
         &mut self,
-        ids: &mut SequenceIds,
+        ids: &mut Numbering<'_>,
         sequence: SequenceKey,
         dropped: u32,
     ) -> &Suffix {
@@ -206,7 +278,7 @@ impl TrustedFields {
     }
 
     #[cold]
-    fn encode(&mut self, ids: &mut SequenceIds, sequence: SequenceKey) {
+    fn encode(&mut self, ids: &mut Numbering<'_>, sequence: SequenceKey) {
         let Identity { uid, pid, machine_id } = sequence.identity;
         self.sequence = Some(sequence);
         let mut fields = Prefix::new();

@@ -1,4 +1,32 @@
 use super::*;
+use crate::accounts::{Resource, User};
+
+/// A session's sequences, whose user may have so much memory.
+struct Paid {
+    ids: SequenceIds,
+    charge: BufferCharge,
+    accounts: Accounts,
+}
+
+impl Paid {
+    fn new(memory_bytes: u64) -> Self {
+        let accounts = Accounts::with_memory(memory_bytes);
+        Self { ids: ids(), charge: BufferCharge::new(42), accounts }
+    }
+
+    fn id(&mut self, sequence: SequenceKey) -> u32 {
+        let Self { ids, charge, accounts } = self;
+        Numbering { ids, charge, accounts }.id(sequence)
+    }
+}
+
+impl SequenceIds {
+    /// Without an account.
+    fn id(&mut self, sequence: SequenceKey) -> u32 {
+        let (mut charge, mut accounts) = (BufferCharge::new(0), Accounts::default());
+        Numbering { ids: self, charge: &mut charge, accounts: &mut accounts }.id(sequence)
+    }
+}
 
 fn ids() -> SequenceIds {
     SequenceIds::new(&Limits::DEFAULT)
@@ -18,7 +46,7 @@ fn clones_share_what_their_source_knows() {
     let mut clones = Vec::new();
     for next in 1000..1016 {
         source.share();
-        clones.push(source.clone());
+        clones.push(source.of_clone());
         // What each side meets later is its own.
         assert_eq!(clones.last_mut().unwrap().id(key(5000)), next + 2);
         assert_eq!(source.id(key(next)), next + 2);
@@ -61,4 +89,55 @@ fn what_is_forgotten_may_be_shared() {
         assert!(source.len() <= 8);
     }
     assert_eq!(source.id(lone), number, "that of the producer with few sequences is kept");
+}
+
+/// A session pays for its sequences in pieces, all but the first ones.
+#[test]
+fn sequences_are_charged() {
+    let mut session = Paid::new(0);
+    for number in 0..20_000 {
+        assert_eq!(session.id(key(number)), number + 2);
+        let (takes, charged) = (session.ids.memory_bytes(), session.charge.bytes());
+        let room = charged + limits::SEQUENCES_PIECE_BYTES;
+        assert!(takes <= room && room < takes + 2 * limits::SEQUENCES_PIECE_BYTES, "{takes}");
+        assert_eq!(session.accounts.held(User::local(42), Resource::Buffers), charged);
+    }
+    assert!(session.charge.bytes() > 0);
+    // A clone has its own account.
+    let mut clone = session.ids.of_clone();
+    assert_eq!(clone.charged, session.ids.memory_bytes());
+    assert_eq!(clone.id(key(7)), 9);
+}
+
+/// Each may be of another producer, which takes more.
+#[test]
+fn producers_of_sequences_are_charged() {
+    let mut session = Paid::new(0);
+    for uid in 0..5000 {
+        let identity = Identity { uid, pid: None, machine_id: 0 };
+        session.id(SequenceKey { identity, ..key(0) });
+    }
+    let Known { ids, owners } = &session.ids.own;
+    let takes = ids.memory_bytes() + owners.memory_bytes();
+    let charged = session.charge.bytes() + limits::SEQUENCES_PIECE_BYTES;
+    assert!(takes <= charged && takes > 5000 * 32, "{takes} of {charged}");
+}
+
+/// A session whose user has no memory left forgets sequences, and has as many as are paid for.
+#[test]
+fn a_user_without_memory_has_few_sequences() {
+    let share = 3 * limits::SEQUENCES_PIECE_BYTES;
+    let mut session = Paid::new(2 * share as u64);
+    let lone = SequenceKey { producer: ProducerId::new(60_000), ..key(0) };
+    let number = session.id(lone);
+    let mut moved = 0;
+    for number in 0..100_000 {
+        assert_eq!(session.id(key(number)), number + 3);
+        assert!(session.ids.memory_bytes() <= share + limits::SEQUENCES_PIECE_BYTES);
+        moved += session.ids.take_moved();
+    }
+    assert_eq!(session.charge.bytes(), share);
+    assert!(session.accounts.refused_to(User::local(42), Resource::Buffers) > 0, "it is counted");
+    assert!((100_000..400_000).contains(&moved), "{moved} were moved");
+    assert_eq!(session.id(lone), number, "that of the producer with few sequences is kept");
 }
