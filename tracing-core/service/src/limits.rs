@@ -330,11 +330,11 @@ pub const CLONE_PIECE_BYTES: usize = 1024 * 1024;
 /// Bytes of a buffer without a session that are freed in one turn of the service.
 pub const FREE_PIECE_BYTES: usize = 4 * 1024 * 1024;
 /// Sequences of such a buffer that are freed in one turn, before its bytes: each has two or three pieces of memory.
-pub const FREE_PIECE_SEQUENCES: usize = 4 * 1024;
+pub const FREE_PIECE_SEQUENCES: usize = 1024;
 /// What each of them counts for.
-pub const WORK_PER_FREED_SEQUENCE: u64 = 256;
+pub const WORK_PER_FREED_SEQUENCE: u64 = 1024;
 /// What a record counts for that a chunk overwrites: there may be one for each 16 bytes of the chunk.
-pub const WORK_PER_EVICTED: u64 = 64;
+pub const WORK_PER_EVICTED: u64 = 128;
 /// Work to free memory, in bytes of it for one of work: the system takes its pages back, and copies nothing.
 pub const FREED_BYTES_PER_WORK: u64 = 16;
 /// Bytes of a buffer that an unfinished clone saves because they changed before they were copied. Beyond this each
@@ -361,12 +361,14 @@ pub const CLONE_COPY_LAST_MS: u64 = 5_000;
 
 /// Sequences without chunks that a buffer remembers, and not more than a quarter of those that it may have with chunks.
 /// Only their last chunk id matters, which tells whether the next chunk is out of order.
-pub const EMPTY_SEQUENCES_PER_BUFFER_MAX: usize = 4 * 1024;
+pub const EMPTY_SEQUENCES_PER_BUFFER_MAX: usize = 8 * 1024;
 /// The same in a buffer of version 2, which notices gaps by them. Beyond this many the oldest are forgotten, until
 /// [`EMPTY_SEQUENCES_V2_KEPT`] are left.
 pub const EMPTY_SEQUENCES_V2_MAX: usize = 1024 + 128;
 /// How many are left then (`kKeepLastEmptySeq`, `trace_buffer_v2.cc`).
 pub const EMPTY_SEQUENCES_V2_KEPT: usize = 1024;
+/// One more for so many that have chunks: to forget some, a buffer looks at all.
+pub const EMPTY_SEQUENCES_V2_PART: usize = 8;
 /// Sequences of a buffer with a histogram, which takes up to 314 bytes. Later ones have none. A producer chooses how
 /// many there are, so a buffer has one for so many bytes.
 pub const BYTES_PER_HISTOGRAM: usize = 2 * 1024;

@@ -27,7 +27,7 @@ const HOLE: u32 = u32::MAX;
 const SHRINK_ABOVE: usize = 16;
 
 /// Offsets of chunks by id.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Chunks {
     /// Id of the first entry. Neither the first nor the last entry is ever a hole.
     start: u32,
@@ -35,6 +35,16 @@ pub(super) struct Chunks {
     /// Chunks in the window.
     in_window: usize,
     outliers: BlockMap<u32, u32>,
+}
+
+impl Clone for Chunks {
+    /// A window may have millions of entries: they are copied as memory.
+    fn clone(&self) -> Self {
+        let (front, back) = self.window.as_slices();
+        let window = VecDeque::from([front, back].concat());
+        let Self { start, in_window, ref outliers, .. } = *self;
+        Self { start, window, in_window, outliers: outliers.clone() }
+    }
 }
 
 impl Chunks {

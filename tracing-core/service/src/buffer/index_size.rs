@@ -15,7 +15,7 @@ use super::chunks::Chunks;
 use super::slot_cache::SlotCache;
 use crate::limits::{
     BYTES_PER_INDEX_ENTRY, EMPTY_SEQUENCES_PER_BUFFER_MAX, EMPTY_SEQUENCES_V2_MAX,
-    ENTRIES_PER_SEQUENCE, INDEX_ENTRIES_MAX, INDEX_ENTRIES_MIN,
+    EMPTY_SEQUENCES_V2_PART, ENTRIES_PER_SEQUENCE, INDEX_ENTRIES_MAX, INDEX_ENTRIES_MIN,
 };
 use abi::ids::ChunkId;
 
@@ -68,7 +68,9 @@ impl IndexEntries {
     /// What an index takes at most that may have as many.
     fn bytes_max(self) -> usize {
         let of_v1 = self.empty_max(EMPTY_SEQUENCES_PER_BUFFER_MAX);
-        let empty = of_v1.max(EMPTY_SEQUENCES_V2_MAX).saturating_add(SEQUENCES_MORE);
+        let of_v2 =
+            EMPTY_SEQUENCES_V2_MAX.saturating_add(self.sequences() / EMPTY_SEQUENCES_V2_PART);
+        let empty = of_v1.max(of_v2).saturating_add(SEQUENCES_MORE);
         let own = self.bytes(empty, self.sequences().saturating_add(empty));
         own.saturating_add(SlotCache::BYTES_MAX)
     }

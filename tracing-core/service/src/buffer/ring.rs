@@ -28,7 +28,7 @@ pub(super) struct Common {
     pub(super) index_max: IndexEntries,
     /// Sequences without chunks that a buffer of version 1 remembers.
     pub(super) empty_max: usize,
-    /// Records that were removed to make space, padding included.
+    /// Records that were removed to make space, padding included; and sequences that were looked at to forget some.
     pub(super) evicted: u64,
     /// Bytes that had been written when a quarter of the ring was last full.
     quarter_at: u64,

@@ -221,7 +221,7 @@ impl TraceBuffer {
         on_buffer!(&self.inner, b => b.index_bytes_max(), w => w.inner().index_bytes_max())
     }
 
-    /// Records that were removed so far to make space for others.
+    /// Records that were removed so far to make space for others, and sequences looked at to forget some.
     #[must_use]
     #[inline]
     pub(crate) fn evicted(&self) -> u64 {

@@ -318,7 +318,7 @@ fn what_buffers_take_is_what_is_charged() {
         let mut shell = shell(2 * half + 16 * MIB);
         let one = || TraceConfigBufferConfig { experimental_mode: mode, ..buffer(1024) };
         let (_, consumer) = filled(&mut shell, (0..BUFFERS).map(|_| one()).collect(), 1);
-        let mut producers = vec![producer(&mut shell, "p"), producer(&mut shell, "p")];
+        let mut producers = [producer(&mut shell, "p"), producer(&mut shell, "p")];
         for (number, producer) in producers.iter_mut().enumerate() {
             producer.register_name(&mut shell, "ds");
             producer.register_name(&mut shell, "other");
@@ -335,4 +335,23 @@ fn what_buffers_take_is_what_is_charged() {
         assert!(bytes <= charged(&shell), "{bytes}");
         assert!(bytes > 2 * (1 << 18), "the indexes are large: {bytes}");
     }
+}
+
+/// A large chunk that overwrites many small ones costs what that takes, not only its own bytes.
+#[test]
+fn overwritten_chunks_cost_work() {
+    let mut shell = shell(0);
+    let (producer, _consumer) = filled(&mut shell, vec![buffer(64)], 1);
+    let large = payload(&"x".repeat(29_000));
+    let mut cost = |shell: &mut Shell, first| {
+        let before = shell.service.work();
+        write_large_from(shell, &producer, first, &large);
+        shell.service.work() - before
+    };
+    let plain = cost(&mut shell, 1);
+    // Each takes 32 bytes.
+    write_each(&mut shell, (&producer, BUFFER), 2..2050, None);
+    let more = cost(&mut shell, 2) - plain;
+    let records = 29_000 / 32;
+    assert!(more >= records * service::limits::WORK_PER_EVICTED, "{more} for {records}");
 }

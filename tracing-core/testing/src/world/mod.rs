@@ -454,8 +454,14 @@ impl World {
     /// The most that a peer may cause at once: its allowance, and one thing more.
     fn piece_max(&self) -> u64 {
         const CHUNK: u64 = limits::COMMIT_CHUNK_BYTES_MAX as u64;
+        // It may overwrite a record for each 16 bytes.
+        const EVICTED: u64 = CHUNK / 16 * limits::WORK_PER_EVICTED;
         // Its own regular expressions, and what follows from an instance.
-        self.per_peer + 2 * CHUNK + 16 * limits::WORK_PER_INSTANCE + limits::WORK_PER_REQUEST
+        self.per_peer
+            + 2 * CHUNK
+            + EVICTED
+            + 16 * limits::WORK_PER_INSTANCE
+            + limits::WORK_PER_REQUEST
     }
 
     /// The most that one session may cause at once: a piece of its work, a look at its instances for a flush, and what

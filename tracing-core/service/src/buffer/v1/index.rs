@@ -211,16 +211,16 @@ impl Index {
         Some(slot)
     }
 
-    /// Forgets the sequences without chunks, if there are more than `max`.
+    /// Whether more than `max` sequences have no chunks.
     #[inline]
-    pub(super) fn forget_empty_above(&mut self, max: usize) {
-        if self.empty > max {
-            self.forget_empty();
-        }
+    pub(super) fn has_empty_above(&self, max: usize) -> bool {
+        self.empty > max
     }
 
+    /// Forgets the sequences without chunks. Returns how many it had to look at.
     #[cold]
-    fn forget_empty(&mut self) {
+    pub(super) fn forget_empty(&mut self) -> usize {
+        let looked_at = self.order.len();
         let Self { slots, order, empty, cache, .. } = self;
         order.retain(|_, slot| {
             let keep = slots.get(*slot).is_some_and(|s| !s.chunks.is_empty());
@@ -231,6 +231,7 @@ impl Index {
         });
         *empty = 0;
         cache.clear();
+        looked_at
     }
 
     /// Adds a chunk to a sequence.

@@ -141,7 +141,9 @@ impl Buffer {
         if self.index.entries().exceed(self.common.index_max) {
             self.evict_for_index();
         }
-        self.index.forget_empty_above(self.common.empty_max);
+        if self.index.has_empty_above(self.common.empty_max) {
+            add(&mut self.common.evicted, self.index.forget_empty());
+        }
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::buffer::index_size::IndexEntries;
 use crate::buffer::slot_cache::SlotCache;
 use crate::buffer::slots::Slots;
 use crate::buffer::{Identity, SequenceKey, loss};
-use crate::limits::{EMPTY_SEQUENCES_V2_KEPT, EMPTY_SEQUENCES_V2_MAX};
+use crate::limits::{EMPTY_SEQUENCES_V2_KEPT, EMPTY_SEQUENCES_V2_MAX, EMPTY_SEQUENCES_V2_PART};
 use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::map::BlockMap;
 
@@ -243,11 +243,21 @@ impl Sequences {
         self.empty = self.empty.saturating_sub(1);
     }
 
-    /// If too many sequences are empty, forgets those that have been empty for longest.
-    pub(super) fn forget_empty(&mut self) {
+    /// If too many sequences are empty, forgets those that have been empty for longest. Returns how many it had to look
+    /// at.
+    #[inline]
+    pub(super) fn forget_empty(&mut self) -> usize {
         self.clock = self.clock.wrapping_add(1);
-        if self.empty <= EMPTY_SEQUENCES_V2_MAX {
-            return;
+        if self.empty <= EMPTY_SEQUENCES_V2_MAX { 0 } else { self.forget_oldest() }
+    }
+
+    /// All are looked at, so there are some more before that if there are many.
+    #[cold]
+    fn forget_oldest(&mut self) -> usize {
+        let looked_at = self.by_key.len();
+        let more = looked_at.saturating_sub(self.empty) / EMPTY_SEQUENCES_V2_PART;
+        if self.empty <= EMPTY_SEQUENCES_V2_MAX.saturating_add(more) {
+            return 0;
         }
         let mut empty: Vec<(u64, u32, u32)> = self
             .by_key
@@ -264,5 +274,6 @@ impl Sequences {
             self.release(slot);
         }
         self.cache.clear();
+        looked_at
     }
 }

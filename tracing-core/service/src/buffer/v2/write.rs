@@ -63,7 +63,8 @@ impl Buffer {
             Place::New { consumed } => {
                 incoming.consumed = consumed;
                 self.store(slot, &incoming);
-                self.sequences.forget_empty();
+                let looked_at = self.sequences.forget_empty();
+                add(&mut self.common.evicted, looked_at);
             }
             Place::AlreadyStored => {}
             Place::Violation => add(&mut self.common.stats.abi_violations, 1),

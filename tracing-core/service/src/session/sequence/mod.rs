@@ -180,7 +180,11 @@ impl SequenceIds {
             counts.remove(&owner);
             left = left.saturating_sub(count);
         }
-        ids.retain(|(owner, _), _| counts.contains_key(owner));
+        let mut last = None;
+        ids.retain(|(owner, _), _| match last {
+            Some((known, stays)) if known == *owner => stays,
+            _ => last.insert((*owner, counts.contains_key(owner))).1,
+        });
         owners.retain(|_, owner| counts.contains_key(owner));
     }
 }
