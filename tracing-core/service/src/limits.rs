@@ -250,8 +250,8 @@ pub const INSTANCE_CONFIG_BYTES_PER_SESSION_MAX: usize = 32 * 1024 * 1024;
 /// Log lines about one peer. Further errors are only counted, and their number is logged when the peer leaves.
 pub const LOG_LINES_PER_PEER_MAX: u32 = 16;
 /// Sequences numbered in one session. Beyond it the numbers of those producers are forgotten that have the most, and
-/// their sequences get new ones.
-pub const SEQUENCES_PER_SESSION_MAX: usize = 1 << 20;
+/// their sequences get new ones. That is done in one pass of reading, which takes about 10 ms.
+pub const SEQUENCES_PER_SESSION_MAX: usize = 1 << 18;
 /// What a sequence counts for, bytes: an entry of a map that is at least half full.
 pub const SEQUENCE_BYTES: usize = 24;
 /// What a producer counts for whose sequences have numbers, bytes: the same, with its identity.
@@ -383,17 +383,18 @@ pub const WRITERS_TOLD_MAX: usize = 4096;
 /// as if the buffer were full. There is one for so many bytes of the buffer, and all that there may be are charged to
 /// the user whose buffer it is: a quarter of its bytes.
 ///
-/// A chunk with its header that has so many bytes is never evicted early: in a buffer of version 2, which keeps what is
-/// used of a chunk, that is a packet of 14 bytes. Chunks of 256 bytes leave seven eighths of the entries to the
-/// sequences. With those a buffer is full early that has less than about 1.3 KiB of each of its writers, if it has more
-/// than a thousand of them: of so many threads it keeps only those that wrote last. A writer that uses its first chunk
-/// up has more.
+/// Chunks of few writers are never evicted early: a record has 16 bytes and what is in the chunk. Chunks of 256 bytes, as
+/// in a page that is divided most, need an eighth of the entries. The rest is for sequences: a buffer is full early that
+/// has less than 1.3 KiB of each of its writers (1.5 KiB in such chunks), if it has more than a thousand of them. Of so
+/// many threads it keeps those that wrote last, which is what a ring is for. A writer that uses up its first chunk of 4
+/// KiB has more.
 pub const BYTES_PER_INDEX_ENTRY: usize = 32;
 /// Entries of an index at least, for a thousand sequences with a chunk.
 pub const INDEX_ENTRIES_MIN: usize = 40 * 1024;
-/// Entries of an index at most, because a clone copies it in one turn: 32 MiB. They suffice for 1 GiB of chunks of 256
-/// bytes, and for 4 GiB of chunks of 1 KiB.
-pub const INDEX_ENTRIES_MAX: usize = 4 * 1024 * 1024;
+/// Entries of an index at most, because a clone copies it in one turn: 16 MiB. They suffice for 512 MiB of chunks of 256
+/// bytes, and for 4 GiB of chunks of 2 KiB. Copying the largest one takes about 10 ms, and 30 ms if each of 51,000
+/// sequences has a chunk; most of it is the system, which gives the pages. It is counted as work of the session.
+pub const INDEX_ENTRIES_MAX: usize = 2 * 1024 * 1024;
 /// What a sequence with chunks counts for, or one that is remembered without: 320 bytes. It is an allocation of 168, an
 /// entry of an ordered map in blocks that may be a quarter full, and places for its first chunks.
 pub const ENTRIES_PER_SEQUENCE: usize = 40;

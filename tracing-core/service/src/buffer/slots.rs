@@ -46,6 +46,19 @@ impl<T> Slots<T> {
         Some(slot)
     }
 
+    /// A copy in which each value is changed.
+    pub(super) fn clone_with(&self, change: impl Fn(&mut T)) -> Self
+    where
+        T: Clone,
+    {
+        let copy = |value: &Option<Box<T>>| {
+            let mut value = value.clone();
+            value.as_deref_mut().into_iter().for_each(&change);
+            value
+        };
+        Self { all: self.all.iter().map(copy).collect(), free: self.free.clone() }
+    }
+
     /// Removes a value.
     pub(super) fn remove(&mut self, slot: u32) {
         let place = usize::try_from(slot).ok().and_then(|slot| self.all.get_mut(slot));
@@ -60,11 +73,6 @@ impl<T> Slots<T> {
     /// All values.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.all.iter().flatten().map(Box::as_ref)
-    }
-
-    /// All values, to change.
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.all.iter_mut().flatten().map(Box::as_mut)
     }
 
     /// How many places there are, those of removed values included.

@@ -72,7 +72,7 @@ fn key(producer: ProducerId, writer: WriterId, owner: u32) -> u64 {
 const PRESENT: u32 = u32::MAX - 1;
 
 /// All sequences. A sequence keeps its slot until it is forgotten.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Index {
     slots: Slots<Sequence>,
     order: BlockMap<u64, u32>,
@@ -111,11 +111,12 @@ impl Index {
 
     /// A copy in which no sequence has a histogram yet.
     pub(super) fn without_histograms(&self) -> Self {
-        let mut index = self.clone();
-        for sequence in index.slots.iter_mut() {
-            sequence.histogram = None;
+        Self {
+            slots: self.slots.clone_with(|sequence| sequence.histogram = None),
+            order: self.order.clone(),
+            cache: self.cache.clone(),
+            ..*self
         }
-        index
     }
 
     #[inline]
