@@ -93,9 +93,9 @@ pub struct ServiceConfig {
     pub scrape_by_default: bool,
     /// Schemas of extension fields, put into every trace unless its config disables them.
     pub extensions: Vec<ExtensionSet>,
-    /// Memory that the service may use, bytes: trace buffers with their indexes, and clones, of one user may take half of
-    /// it, and three quarters those of all users but root and the user of the service. Zero: there is no such limit, as
-    /// inside of a program.
+    /// Memory that the service may use, bytes: trace buffers with their indexes, and clones, of one user may take half
+    /// of it, and three quarters those of all users but root and the user of the service. Zero: there is no such
+    /// limit, as inside of a program.
     pub memory_bytes: u64,
     /// Codecs for traces: usually all that are built in.
     pub codecs: Codecs,

@@ -383,16 +383,16 @@ pub const WRITERS_TOLD_MAX: usize = 4096;
 /// as if the buffer were full. There is one for so many bytes of the buffer, and all that there may be are charged to
 /// the user whose buffer it is: a quarter of its bytes.
 ///
-/// Chunks of few writers are never evicted early: a record has 16 bytes and what is in the chunk. Chunks of 256 bytes, as
-/// in a page that is divided most, need an eighth of the entries. The rest is for sequences: a buffer is full early that
-/// has less than 1.3 KiB of each of its writers (1.5 KiB in such chunks), if it has more than a thousand of them. Of so
-/// many threads it keeps those that wrote last, which is what a ring is for. A writer that uses up its first chunk of 4
-/// KiB has more.
+/// Chunks of few writers are never evicted early: a record has 16 bytes and what is in the chunk. Chunks of 256 bytes,
+/// as in a page that is divided most, need an eighth of the entries. The rest is for sequences: a buffer is full early
+/// that has less than 1.3 KiB of each of its writers (1.5 KiB in such chunks), if it has more than a thousand of them.
+/// Of so many threads it keeps those that wrote last, which is what a ring is for. A writer that uses up its first
+/// chunk of 4 KiB has more.
 pub const BYTES_PER_INDEX_ENTRY: usize = 32;
 /// Entries of an index at least, for a thousand sequences with a chunk.
 pub const INDEX_ENTRIES_MIN: usize = 40 * 1024;
-/// Entries of an index at most, because a clone copies it in one turn: 16 MiB. They suffice for 512 MiB of chunks of 256
-/// bytes, and for 4 GiB of chunks of 2 KiB. Copying the largest one takes about 10 ms, and 30 ms if each of 51,000
+/// Entries of an index at most, because a clone copies it in one turn: 16 MiB. They suffice for 512 MiB of chunks of
+/// 256 bytes, and for 4 GiB of chunks of 2 KiB. Copying the largest one takes about 10 ms, and 30 ms if each of 51,000
 /// sequences has a chunk; most of it is the system, which gives the pages. It is counted as work of the session.
 pub const INDEX_ENTRIES_MAX: usize = 2 * 1024 * 1024;
 /// What a sequence with chunks counts for, or one that is remembered without: 320 bytes. It is an allocation of 168, an

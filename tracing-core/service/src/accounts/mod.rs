@@ -28,8 +28,8 @@ pub(crate) enum Resource {
     Codecs,
     /// Registered data sources, as a number: their bytes have a limit.
     Registrations,
-    /// Trace buffers of its sessions, as large as they may become with their indexes, and numbers of sequences; and what
-    /// its clones hold.
+    /// Trace buffers of its sessions, as large as they may become with their indexes, and numbers of sequences; and
+    /// what its clones hold.
     Buffers,
     /// Answers of producers that flushes of its sessions wait for, as a number.
     Answers,

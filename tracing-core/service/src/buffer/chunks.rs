@@ -15,11 +15,14 @@
 
 use std::collections::VecDeque;
 
-use super::index_size::ALLOCATION_BYTES;
 use crate::limits::{ENTRIES_OF_OUTLIERS, ENTRIES_PER_OUTLIER, SEQUENCE_HOLES_MAX};
 use abi::ids::ChunkId;
 use abi::map::BlockMap;
 
+/// Memory of an entry as it is counted, bytes: a place in the window, and one that is kept for the next chunk.
+pub(super) const ENTRY_BYTES: usize = 8;
+/// What an allocator adds to each piece of memory, bytes, about.
+pub(super) const ALLOCATION_BYTES: usize = 16;
 /// An entry of the window without a chunk. No chunk starts at this offset, which is no multiple of 16.
 const HOLE: u32 = u32::MAX;
 /// A window with memory for more entries than this shrinks when it uses less than half of them. Doubling makes it no

@@ -11,7 +11,7 @@
 //!   places    of sequences, those forgotten included <= as many as there were at a time      ─┘   user is charged
 //! ```
 
-use super::chunks::Chunks;
+use super::chunks::{Chunks, ENTRY_BYTES};
 use super::slot_cache::SlotCache;
 use crate::limits::{
     BYTES_PER_INDEX_ENTRY, EMPTY_SEQUENCES_PER_BUFFER_MAX, EMPTY_SEQUENCES_V2_MAX,
@@ -19,10 +19,6 @@ use crate::limits::{
 };
 use abi::ids::ChunkId;
 
-/// Memory of an entry, bytes: a place in the window of a sequence, and one that is kept for the next chunk.
-pub(super) const ENTRY_BYTES: usize = 8;
-/// What an allocator adds to each piece of memory, bytes, about.
-pub(super) const ALLOCATION_BYTES: usize = 16;
 /// Memory of a place for a sequence, bytes: a pointer and a number, and a quarter more for the next ones.
 const PLACE_BYTES: usize = 16;
 /// What else an index has, bytes: what is allocated for the first sequences.
@@ -57,8 +53,8 @@ impl IndexEntries {
         max.min(self.sequences() / 4)
     }
 
-    /// What an index without its cache takes at most that has as many, and beside them so many sequences without chunks,
-    /// and so many places for sequences.
+    /// What an index without its cache takes at most that has as many, and beside them so many sequences without
+    /// chunks, and so many places for sequences.
     pub(super) fn bytes(self, empty: usize, places: usize) -> usize {
         let entries = self.0.saturating_add(empty.saturating_mul(ENTRIES_PER_SEQUENCE));
         let bytes = entries.saturating_mul(ENTRY_BYTES).saturating_add(OTHER_BYTES);

@@ -1,7 +1,7 @@
 //! The sequences of a buffer, each in an allocation of its own: of one that is forgotten nothing is left but its place,
 //! which the next one gets.
 
-use super::index_size::ALLOCATION_BYTES;
+use super::chunks::ALLOCATION_BYTES;
 
 /// Places that are added at least.
 const GROWTH_MIN: usize = 16;

@@ -5,8 +5,7 @@ use std::collections::btree_map::Entry;
 
 use proptest::prelude::*;
 
-use crate::buffer::chunks::Chunks;
-use crate::buffer::index_size::ENTRY_BYTES;
+use crate::buffer::chunks::{Chunks, ENTRY_BYTES};
 use crate::limits::{ENTRIES_OF_OUTLIERS, ENTRIES_PER_OUTLIER, SEQUENCE_HOLES_MAX};
 use abi::ids::ChunkId;
 

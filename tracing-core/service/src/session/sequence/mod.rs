@@ -119,13 +119,13 @@ impl SequenceIds {
         if self.len() >= self.sequences_per_session_max {
             return false;
         }
-        let room = self.charged.saturating_add(limits::SEQUENCES_PIECE_BYTES);
-        if self.memory_bytes().saturating_add(ONE) <= room {
+        let bytes_max = self.charged.saturating_add(limits::SEQUENCES_PIECE_BYTES);
+        if self.memory_bytes().saturating_add(ONE) <= bytes_max {
             return true;
         }
         let is_charged = charge(limits::SEQUENCES_PIECE_BYTES);
         if is_charged {
-            self.charged = room;
+            self.charged = bytes_max;
         }
         is_charged
     }

@@ -98,8 +98,11 @@ fn sequences_are_charged() {
     for number in 0..20_000 {
         assert_eq!(session.id(key(number)), number + 2);
         let (takes, charged) = (session.ids.memory_bytes(), session.charge.bytes());
-        let room = charged + limits::SEQUENCES_PIECE_BYTES;
-        assert!(takes <= room && room < takes + 2 * limits::SEQUENCES_PIECE_BYTES, "{takes}");
+        let bytes_max = charged + limits::SEQUENCES_PIECE_BYTES;
+        assert!(
+            takes <= bytes_max && bytes_max < takes + 2 * limits::SEQUENCES_PIECE_BYTES,
+            "{takes}"
+        );
         assert_eq!(session.accounts.held(User::local(42), Resource::Buffers), charged);
     }
     assert!(session.charge.bytes() > 0);
