@@ -6,10 +6,11 @@ use protos::{
 };
 
 use super::error::{ConfigError, SessionError};
-use crate::accounts::User;
+use crate::accounts::{Accounts, User};
 use crate::buffer::{Policy, Remains, TraceBuffer, Version};
 use crate::config::RegionFactory;
 use crate::retired::Retired;
+use crate::session::buffer_charge::BufferCharge;
 use abi::ids::BufferId;
 use abi::map::SortedMap;
 use abi::sync::Arc;
@@ -60,8 +61,8 @@ pub(crate) enum CopySource {
 pub(crate) struct Buffers {
     by_id: SortedMap<BufferId, TraceBuffer>,
     last_id: u16,
-    /// Buffers that no session has any more, and that clones are still copied from; on whose account they were.
-    detached_buffers: SortedMap<u64, (User, TraceBuffer)>,
+    /// Buffers that no session has any more, and that clones are still copied from; what they count for.
+    detached_buffers: SortedMap<u64, (BufferCharge, TraceBuffer)>,
     last_detached: u64,
     /// Memory of buffers that are gone.
     retired: Retired,
@@ -139,33 +140,54 @@ impl Buffers {
     /// Drops a buffer that nothing is copied from.
     pub(crate) fn remove(&mut self, id: BufferId) {
         if let Some(old) = self.by_id.remove(&id) {
-            self.retire(None, old);
+            self.retire(old);
         }
     }
 
-    /// Drops a buffer that was on the account of `owner`, and frees its memory in pieces.
-    pub(crate) fn retire(&mut self, owner: Option<User>, old: TraceBuffer) {
-        self.retired.add(owner, old.into_remains());
+    /// Drops a buffer, and frees its memory in pieces.
+    pub(crate) fn retire(&mut self, old: TraceBuffer) {
+        self.retired.add(old.into_remains());
+    }
+
+    /// A number for [`settle`](Self::settle): what is retired from now on.
+    pub(crate) fn retired_so_far(&self) -> u64 {
+        self.retired.added()
+    }
+
+    /// Takes `charge` off its account when all is freed that was retired since [`retired_so_far`](Self::retired_so_far)
+    /// was `since`.
+    pub(crate) fn settle(&mut self, mut charge: BufferCharge, since: u64, accounts: &mut Accounts) {
+        if self.retired.added() == since {
+            return charge.release(accounts);
+        }
+        self.retired.add_charge(charge);
     }
 
     /// Frees the memory of a buffer in pieces.
     pub(crate) fn retire_memory(&mut self, memory: Vec<u8>) {
-        self.retired.add(None, Remains::of(memory));
+        self.retired.add(Remains::of(memory));
     }
 
     /// Frees a piece of what is retired. Returns how many bytes and sequences it had.
-    pub(crate) fn free_piece(&mut self) -> (usize, usize) {
-        self.retired.free_piece()
+    pub(crate) fn free_piece(&mut self, accounts: &mut Accounts) -> (usize, usize) {
+        self.retired.free_piece(accounts)
     }
 
     pub(crate) fn has_retired(&self) -> bool {
         !self.retired.is_empty()
     }
 
-    /// Whether memory that was on the account of this user is still there: it is not freed yet, or a clone is copied
-    /// from it.
+    /// Whether memory of former sessions of this user is still there: it is not freed yet, or a clone is copied from
+    /// it.
     pub(crate) fn has_left_over(&self, user: User) -> bool {
-        self.retired.has_of(user) || self.detached_buffers.values().any(|(owner, _)| *owner == user)
+        let is_of = |charge: &BufferCharge| charge.user() == user;
+        self.retired.has_of(user) || self.detached_buffers.values().any(|(charge, _)| is_of(charge))
+    }
+
+    /// What memory of former sessions is still on the accounts of users.
+    pub(crate) fn charges(&self) -> impl Iterator<Item = &BufferCharge> {
+        let detached = self.detached_buffers.values().map(|(charge, _)| charge);
+        detached.chain(self.retired.charges())
     }
 
     /// Memory that is still to be freed, bytes.
@@ -186,12 +208,22 @@ impl Buffers {
         Some(std::mem::replace(self.by_id.get_mut(&id)?, fresh))
     }
 
-    /// Takes a buffer away from its session, whose user is `owner`, or replaces it by a fresh one. While it is being
-    /// copied it is kept; then its number as the source of copies is returned.
+    /// Empties a buffer that is not being copied: it becomes as `fresh`, in the memory that it has.
+    pub(crate) fn empty(&mut self, id: BufferId, mut fresh: TraceBuffer) {
+        let Some(place) = self.by_id.get_mut(&id) else { return };
+        debug_assert_eq!(place.unfinished_clones(), 0, "clones are copied from it");
+        std::mem::swap(place, &mut fresh);
+        let mut remains = fresh.into_remains();
+        place.use_memory(remains.take_bytes());
+        self.retired.add(remains);
+    }
+
+    /// Takes a buffer away from its session, or replaces it by a fresh one. While it is being copied it is kept, with
+    /// a part of `charge` for what it has; then its number as the source of copies is returned.
     pub(crate) fn detach(
         &mut self,
         id: BufferId,
-        owner: User,
+        charge: &mut BufferCharge,
         fresh: Option<TraceBuffer>,
     ) -> Option<u64> {
         let old = match fresh {
@@ -200,11 +232,12 @@ impl Buffers {
         };
         let old = old?;
         if old.unfinished_clones() == 0 {
-            self.retire(Some(owner), old);
+            self.retire(old);
             return None;
         }
         self.last_detached = self.last_detached.saturating_add(1);
-        self.detached_buffers.insert(self.last_detached, (owner, old));
+        let charge = charge.split_off(old.bytes_now());
+        self.detached_buffers.insert(self.last_detached, (charge, old));
         Some(self.last_detached)
     }
 
@@ -219,9 +252,10 @@ impl Buffers {
     pub(crate) fn release_copy_source(&mut self, source: CopySource) {
         if let CopySource::Detached(number) = source
             && self.detached_buffers.get(&number).is_some_and(|(_, b)| b.unfinished_clones() == 0)
-            && let Some((owner, old)) = self.detached_buffers.remove(&number)
+            && let Some((charge, old)) = self.detached_buffers.remove(&number)
         {
-            self.retire(Some(owner), old);
+            self.retire(old);
+            self.retired.add_charge(charge);
         }
     }
 

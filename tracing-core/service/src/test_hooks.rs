@@ -134,7 +134,7 @@ impl Service {
         let flushes = self.sessions.values().flat_map(|session| session.flushes.values());
         let answers = flushes.map(|flush| flush.waiting_for.len()).sum();
         let charges = self.sessions.values().map(|session| &session.buffer_charge);
-        let charges = charges.chain(self.clones.buffer_charges());
+        let charges = charges.chain(self.clones.buffer_charges()).chain(self.buffers.charges());
         let configs = || self.sessions.values().map(|s| s.instances.config_bytes());
         Footprint {
             connections,

@@ -96,6 +96,14 @@ impl Memory {
         Some(())
     }
 
+    /// Goes on with memory that another one had, if it is large enough. Nothing may be written yet.
+    pub(super) fn reuse(&mut self, mut bytes: Vec<u8>) {
+        if bytes.capacity() >= self.size {
+            bytes.clear();
+            self.data = bytes;
+        }
+    }
+
     /// Takes the bytes away, for one who frees them.
     pub(super) fn take_bytes(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.data)

@@ -44,6 +44,11 @@ impl Remains {
         Self { bytes, sequences: Sequences::None }
     }
 
+    /// Takes the bytes out of it.
+    pub(crate) fn take_bytes(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+
     /// Whether it can be dropped at once.
     pub(crate) fn is_small(&self) -> bool {
         self.bytes.len() <= FREE_PIECE_BYTES && self.sequences.places() <= FREE_PIECE_SEQUENCES

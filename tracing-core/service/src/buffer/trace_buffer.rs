@@ -240,6 +240,12 @@ impl TraceBuffer {
         self.common().memory.used()
     }
 
+    /// Goes on with memory that another buffer of this size had. It must be empty so far.
+    pub(crate) fn use_memory(&mut self, bytes: Vec<u8>) {
+        debug_assert_eq!(self.used_bytes(), 0, "it has data");
+        on_buffer!(&mut self.inner, b => b.common_mut().memory.reuse(bytes), _w => ());
+    }
+
     /// What is to be freed in pieces; nothing of a buffer that a test has wrapped: the wrapper looks at it when it is
     /// dropped. The rest of it is dropped.
     #[must_use]

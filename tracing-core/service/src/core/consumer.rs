@@ -197,8 +197,8 @@ impl Service {
         enable::checked(client, *job, checked, &self.sessions, &mut self.consumers, turn);
     }
 
-    /// Whether memory of former sessions of a user has to go before the next one begins. It is on no account any more:
-    /// both together may be more than the user may have.
+    /// Whether memory of former sessions of a user has to go before the next one begins. It is on the account of the user
+    /// until then, so the next one may have no room.
     pub(super) fn waits_for_memory(&self, client: ClientId, job: &Checking) -> bool {
         let consumer = self.consumers.get(client);
         let is_there = |uid| self.buffers.has_left_over(User::local(uid));

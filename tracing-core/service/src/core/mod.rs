@@ -140,7 +140,7 @@ impl Service {
     pub fn handle_timeout(&mut self, now: &Now) {
         self.turn.now = *now;
         self.run_timers();
-        let (bytes, sequences) = self.buffers.free_piece();
+        let (bytes, sequences) = self.buffers.free_piece(&mut self.turn.accounts);
         self.turn.spend((bytes as u64).checked_div(limits::FREED_BYTES_PER_WORK).unwrap_or(0));
         self.turn.spend((sequences as u64).saturating_mul(limits::WORK_PER_FREED_SEQUENCE));
         self.work_off();

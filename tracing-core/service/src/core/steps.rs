@@ -166,11 +166,11 @@ impl Service {
     fn erase(&mut self, id: SessionId) {
         let Some(mut session) = self.sessions.remove(id) else { return };
         session.drop_compressing(&mut self.turn);
-        session.buffer_charge.release(&mut self.turn.accounts);
-        let owner = User::local(session.uid);
+        let (mut charge, since) = (session.buffer_charge.take(), self.buffers.retired_so_far());
         for buffer in &session.buffers {
-            self.clones.detach_buffer(*buffer, owner, None, &mut self.buffers);
+            self.clones.detach_buffer(*buffer, &mut charge, None, &mut self.buffers);
         }
+        self.buffers.settle(charge, since, &mut self.turn.accounts);
         stop::cancel_timers(&session, &mut self.turn);
         self.priority.request(&mut self.turn, self.sessions.highest_boost());
         let left = self.sessions.len();

@@ -9,44 +9,83 @@
 //! To free a written gigabyte at once takes the system about a tenth of a second, in which all peers wait. A large
 //! allocation is pages of its own, so that an allocator makes it shorter (`mremap`) without a copy. Before that the
 //! sequences of its index are freed, some thousand in a piece.
+//!
+//! What came first is freed first, so nobody waits for memory of others that came later. It stays on the account of its
+//! user until then.
 
-use crate::accounts::User;
+use crate::accounts::{Accounts, User};
 use crate::buffer::Remains;
+use crate::session::buffer_charge::BufferCharge;
+use std::collections::VecDeque;
 
-/// What is still to be freed, and on whose account it was: that of a session's user, or of nobody.
+/// Memory that is to be freed, and what is off the account of its user then.
+#[derive(Debug)]
+struct Entry {
+    remains: Remains,
+    charge: Option<BufferCharge>,
+}
+
+/// What is still to be freed.
 #[derive(Debug, Default)]
 pub(crate) struct Retired {
-    remains: Vec<(Option<User>, Remains)>,
+    entries: VecDeque<Entry>,
+    /// How many entries there were so far.
+    added: u64,
 }
 
 impl Retired {
-    /// Frees it: at once if it is small, else in pieces. It was on the account of `owner`.
-    pub(crate) fn add(&mut self, owner: Option<User>, remains: Remains) {
+    /// Frees it: at once if it is small, else in pieces.
+    pub(crate) fn add(&mut self, remains: Remains) {
         if !remains.is_small() {
-            self.remains.push((owner, remains));
+            self.push(remains, None);
         }
     }
 
-    /// Whether some of it was on the account of this user.
+    /// Takes `charge` off its account when all is freed that was added before.
+    pub(crate) fn add_charge(&mut self, charge: BufferCharge) {
+        if charge.bytes() > 0 {
+            self.push(Remains::default(), Some(charge));
+        }
+    }
+
+    fn push(&mut self, remains: Remains, charge: Option<BufferCharge>) {
+        self.entries.push_back(Entry { remains, charge });
+        self.added = self.added.saturating_add(1);
+    }
+
+    /// How much was added so far that was not small.
+    pub(crate) fn added(&self) -> u64 {
+        self.added
+    }
+
+    /// Whether some of it is on the account of this user.
     pub(crate) fn has_of(&self, user: User) -> bool {
-        self.remains.iter().any(|(owner, _)| *owner == Some(user))
+        self.charges().any(|charge| charge.user() == user)
+    }
+
+    /// What is still on the accounts of users.
+    pub(crate) fn charges(&self) -> impl Iterator<Item = &BufferCharge> {
+        self.entries.iter().filter_map(|entry| entry.charge.as_ref())
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.remains.is_empty()
+        self.entries.is_empty()
     }
 
     /// What is left, bytes.
     pub(crate) fn bytes(&self) -> usize {
-        self.remains.iter().map(|(_, remains)| remains.bytes()).fold(0, usize::saturating_add)
+        self.entries.iter().map(|entry| entry.remains.bytes()).fold(0, usize::saturating_add)
     }
 
-    /// Frees a piece. Returns how many bytes and sequences it had.
-    pub(crate) fn free_piece(&mut self) -> (usize, usize) {
-        let Some((_, remains)) = self.remains.last_mut() else { return (0, 0) };
-        let freed = remains.free_piece();
-        if remains.is_empty() {
-            self.remains.pop();
+    /// Frees a piece, and takes off accounts what is free with it. Returns how many bytes and sequences it had.
+    pub(crate) fn free_piece(&mut self, accounts: &mut Accounts) -> (usize, usize) {
+        let first = self.entries.front_mut();
+        let freed = first.map_or((0, 0), |entry| entry.remains.free_piece());
+        while let Some(entry) = self.entries.front_mut()
+            && entry.remains.is_empty()
+        {
+            entry.charge.iter_mut().for_each(|charge| charge.release(accounts));
+            self.entries.pop_front();
         }
         freed
     }

@@ -6,9 +6,9 @@
 //!   clone: what is in its buffers, and its sequences   ─┘                           of the service's memory
 //! ```
 //!
-//! A buffer that a session has no more is off the account at once, though its memory is freed in pieces, and only when
-//! no clone is copied from it. No other session of its user begins before that, but for one that
-//! ends all others; clones do not wait.
+//! A buffer that a session has no more is freed in pieces, and only when no clone is copied from it. It is on the
+//! account until then. No other session of its user begins before that, but for one that ends all others; a clone that
+//! has no room is refused.
 
 use super::flush_request::BufferGroup;
 use crate::accounts::{Accounts, NoRoom, Resource, User};
@@ -34,6 +34,23 @@ impl BufferCharge {
         self.bytes
     }
 
+    /// Whose account it is.
+    pub(crate) fn user(&self) -> User {
+        User::local(self.uid)
+    }
+
+    /// All of it.
+    pub(crate) fn take(&mut self) -> Self {
+        self.split_off(self.bytes)
+    }
+
+    /// Makes `bytes` of it a charge of its own; all of it, if it has less.
+    pub(crate) fn split_off(&mut self, bytes: usize) -> Self {
+        let bytes = bytes.min(self.bytes);
+        self.bytes = self.bytes.saturating_sub(bytes);
+        Self { uid: self.uid, bytes }
+    }
+
     /// Makes it `bytes` in all, if it is less.
     pub(crate) fn raise_to(&mut self, bytes: usize, accounts: &mut Accounts) -> Result<(), NoRoom> {
         self.add(bytes.saturating_sub(self.bytes), accounts)
@@ -41,7 +58,7 @@ impl BufferCharge {
 
     /// Makes it so many bytes more.
     pub(crate) fn add(&mut self, more: usize, accounts: &mut Accounts) -> Result<(), NoRoom> {
-        let user = User::local(self.uid);
+        let user = self.user();
         if !accounts.charge(user, Resource::Buffers, more) {
             return Err(NoRoom::of(user, Resource::Buffers, more, accounts));
         }
@@ -52,7 +69,7 @@ impl BufferCharge {
     /// Takes all of it off the account.
     pub(crate) fn release(&mut self, accounts: &mut Accounts) {
         let bytes = std::mem::take(&mut self.bytes);
-        accounts.release(User::local(self.uid), Resource::Buffers, bytes);
+        accounts.release(self.user(), Resource::Buffers, bytes);
     }
 }
 

@@ -27,7 +27,7 @@ use super::pending_clone::{CloneFile, PendingClone, make_clone, refuse, take_ses
 use super::shares::Shares;
 use super::state::{EndError, Session, Sessions};
 use super::write;
-use crate::accounts::User;
+use crate::accounts::Accounts;
 use crate::buffer::TraceBuffer;
 use crate::buffers::Buffers;
 use crate::consumers::Consumers;
@@ -112,7 +112,9 @@ impl Clones {
             }
             let uid = consumers.uid(client).unwrap_or_default();
             let mut charge = reserve(wanted.source, uid, sessions, buffers, turn)?;
-            if let Err(error) = self.clear_before_clone(wanted.source, sessions, buffers) {
+            if let Err(error) =
+                self.clear_before_clone(wanted.source, sessions, buffers, &mut turn.accounts)
+            {
                 charge.release(&mut turn.accounts);
                 return Err(error);
             }
@@ -173,23 +175,34 @@ impl Clones {
         Ok(wanted)
     }
 
-    /// Empties the buffers that are to hold only what producers write because of the clone; all or none.
+    /// Empties the buffers that are to hold only what producers write because of the clone; all or none. One from which
+    /// another clone is copied is replaced, and counts beside the new one until that clone is made.
     fn clear_before_clone(
         &mut self,
         source: SessionId,
         sessions: &Sessions,
         buffers: &mut Buffers,
+        accounts: &mut Accounts,
     ) -> Result<(), CloneError> {
         let Some(session) = sessions.get(source) else { return Ok(()) };
-        let mut fresh = Vec::new();
+        let (mut fresh, mut copied) = (Vec::new(), 0_usize);
         for (config, id) in session.config.buffers.iter().zip(&session.buffers) {
-            let has_data = buffers.get(*id).is_some_and(TraceBuffer::has_data);
-            if config.clear_before_clone == Some(true) && has_data {
-                fresh.push((*id, buffers.fresh(*id, config)?));
+            let buffer = buffers.get(*id).filter(|buffer| buffer.has_data());
+            if config.clear_before_clone == Some(true)
+                && let Some(buffer) = buffer
+            {
+                let is_copied = buffer.unfinished_clones() > 0;
+                copied = copied.saturating_add(if is_copied { buffer.bytes_now() } else { 0 });
+                fresh.push((*id, is_copied, buffers.fresh(*id, config)?));
             }
         }
-        for (id, fresh) in fresh {
-            self.detach_buffer(id, User::local(session.uid), Some(fresh), buffers);
+        let mut charge = BufferCharge::new(session.uid);
+        charge.raise_to(copied, accounts).map_err(CloneError::NoRoom)?;
+        for (id, is_copied, fresh) in fresh {
+            match is_copied {
+                true => self.detach_buffer(id, &mut charge, Some(fresh), buffers),
+                false => buffers.empty(id, fresh),
+            }
         }
         Ok(())
     }
@@ -405,11 +418,12 @@ impl Clones {
         buffers: &mut Buffers,
         turn: &mut Turn,
     ) {
-        let Some(mut clone) = self.pending.remove(&token) else { return };
-        clone.buffer_charge.release(&mut turn.accounts);
+        let Some(clone) = self.pending.remove(&token) else { return };
+        let since = buffers.retired_so_far();
         for part in clone.parts.into_values() {
             part.abandon(buffers);
         }
+        buffers.settle(clone.buffer_charge, since, &mut turn.accounts);
         match clone.file {
             Some(CloneFile::Copied(file)) => turn.out.close_file(file),
             Some(CloneFile::Copying) => self.abandon_file_copy(token, turn),
@@ -480,15 +494,15 @@ impl Clones {
         }
     }
 
-    /// Takes a buffer away from its session, whose user is `owner`, or replaces it by a fresh one; copies of it go on.
+    /// Takes a buffer away from its session, which has `charge`, or replaces it by a fresh one; copies of it go on.
     pub(crate) fn detach_buffer(
         &mut self,
         id: BufferId,
-        owner: User,
+        charge: &mut BufferCharge,
         fresh: Option<TraceBuffer>,
         buffers: &mut Buffers,
     ) {
-        let Some(number) = buffers.detach(id, owner, fresh) else { return };
+        let Some(number) = buffers.detach(id, charge, fresh) else { return };
         for part in self.pending.values_mut().flat_map(|clone| clone.parts.values_mut()) {
             part.source_detached(id, number);
         }

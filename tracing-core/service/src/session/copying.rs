@@ -108,7 +108,7 @@ impl Part {
     pub(crate) fn abandon(self, buffers: &mut Buffers) {
         let (unfinished, source) = match self.bytes {
             PartBytes::Copying(unfinished, source) => (unfinished, source),
-            PartBytes::Whole(buffer) => return buffers.retire(None, buffer),
+            PartBytes::Whole(buffer) => return buffers.retire(buffer),
         };
         if let Some(buffer) = buffers.copy_source(source) {
             let memory = buffer.abandon_clone(unfinished);

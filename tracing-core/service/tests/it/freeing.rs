@@ -14,10 +14,14 @@ const PAGES: usize = 2 * PIECE / (32 * 1024) + 8;
 
 /// A service that waits between its turns, with a session that has [`PAGES`] pages in its buffer.
 fn filled() -> (Shell, MockProducer, MockConsumer) {
+    filled_as(large_buffer(&["ds"]))
+}
+
+fn filled_as(config: TraceConfig) -> (Shell, MockProducer, MockConsumer) {
     let mut shell = Shell::new();
     let (producer, _) = holding_some(&mut shell, "ds", (PAGES, PAGES));
     let mut consumer = MockConsumer::connect(&mut shell, 0);
-    consumer.enable(&mut shell, large_buffer(&["ds"]), None);
+    consumer.enable(&mut shell, config, None);
     let call = consumer.flush(&mut shell, 0);
     assert_eq!(consumer.flushed(&mut shell, call), Some(true));
     shell.work_waits = true;
@@ -106,6 +110,41 @@ fn a_session_begins_when_no_clone_is_copied_from_the_last_one() {
         shell.turn();
     }
     assert_eq!((shell.service.footprint().detached_buffers, retired(&shell)), (0, 0));
+}
+
+/// What is left of a session is on the account of its user until it is freed.
+#[test]
+fn memory_that_is_not_freed_yet_counts() {
+    let (mut shell, _producer, consumer) = filled();
+    consumer.disconnect(&mut shell);
+    while shell.service.footprint().sessions > 0 {
+        shell.turn();
+    }
+    while retired(&shell) > 0 {
+        let held = shell.service.footprint();
+        assert!(held.buffer_bytes_charged >= held.retired_bytes, "{held:?}");
+        assert_eq!(held.buffer_bytes_charged, held.buffer_bytes);
+        shell.turn();
+    }
+    assert_eq!(shell.service.footprint().buffer_bytes_charged, 0);
+}
+
+/// A buffer that is emptied before each clone goes on with its memory: it is not there twice.
+#[test]
+fn a_buffer_that_is_emptied_before_a_clone_keeps_its_memory() {
+    let mut config = large_buffer(&["ds"]);
+    config.buffers[0].clear_before_clone = Some(true);
+    let (mut shell, _producer, _consumer) = filled_as(config);
+    let (clone, call) = ask(&mut shell, 0, None);
+    assert_eq!(retired(&shell), 0);
+    let answer = loop {
+        match clone.cloned(&mut shell, call) {
+            Some(answer) => break answer,
+            None => shell.advance_ms(1000),
+        }
+        shell.turn();
+    };
+    assert_eq!(answer.success, Some(true), "{answer:?}");
 }
 
 #[test]
