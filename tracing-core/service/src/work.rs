@@ -131,6 +131,11 @@ impl Scrape {
         self.at != Self::BEGIN
     }
 
+    /// Whether its session ends.
+    pub(crate) fn is_for_end(&self) -> bool {
+        self.then.iter().any(|then| matches!(then, ScrapeThen::End))
+    }
+
     /// Goes on with this producer, from the beginning if it is another one.
     pub(crate) fn go_on_with(&mut self, id: ProducerId) {
         if id != self.at {
@@ -209,8 +214,7 @@ impl Work {
 
     /// Whether the end of a session waits for its scrape.
     pub(crate) fn scrapes_for_end(&self) -> bool {
-        let for_end = |then: &ScrapeThen| matches!(then, ScrapeThen::End);
-        let scrapes = |todo: &Todo| matches!(todo, Todo::Scrape(s) if s.then.iter().any(for_end));
+        let scrapes = |todo: &Todo| matches!(todo, Todo::Scrape(scrape) if scrape.is_for_end());
         self.todo.iter().any(scrapes)
     }
 

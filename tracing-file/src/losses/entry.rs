@@ -51,6 +51,10 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
             let patches = amount(entry, ("patch", "patches"));
             format!("{patches} of {who}, which broke the protocol, and the packets that lack them")
         }
+        Reason::REASON_DROPPED_AT_END => {
+            let packets = amount(entry, PACKETS);
+            format!("{packets} that {who} dropped just before the session ended")
+        }
         Reason::REASON_PACKETS_INVALID => {
             format!("{} of {who} that are not valid", amount(entry, PACKETS))
         }

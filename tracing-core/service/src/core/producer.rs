@@ -209,6 +209,9 @@ impl Service {
             self.leave(id, leave, left);
             self.line_up(Waiter::Producer(id));
         }
+        if let Some(producer) = self.producers.get_mut(id).filter(|p| !p.work.todo.is_empty()) {
+            self.sessions.note_unseen(producer, &mut self.turn);
+        }
         if let Some(producer) = self.producers.get(id).filter(|producer| producer.smb.is_some()) {
             self.turn.out.count_memory(client, producer.peer.uid);
         }

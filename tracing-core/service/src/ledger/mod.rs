@@ -9,7 +9,9 @@
 //!
 //! The contract: what a producer of a running session wrote is in the trace, in a counter of a buffer (`TraceStats`:
 //! overwritten, discarded, dropped by the writer itself), or here. "How much" may be a lower bound, and then says so;
-//! that something was lost is never left out. A session that is over loses nothing more.
+//! that something was lost is never left out. A session that is over loses nothing more. It is over when what its
+//! producers held was taken; what a writer drops until then may be known only by a count of its producer, which is that of
+//! all sessions: then the entry says "perhaps", if the count has risen since the session has that producer.
 //!
 //! Trust: what producers cause cannot grow it beyond [`LEDGER_ENTRIES_MAX`]. Losses of one producer for one reason are
 //! one entry. No entry is removed for another one: when the entries of a user, or those of all users, are used up,
@@ -59,6 +61,8 @@ pub(crate) enum Reason {
     ChunksRefused,
     /// Patches were refused: they were not as the protocol wants them.
     PatchesRefused,
+    /// A session ended when writers of a producer had begun to drop packets, and it had not told of it yet.
+    DroppedAtEnd,
     /// Packets were left out when they were read: readers could not use them, or must not.
     PacketsInvalid,
     /// A producer or an instance was refused: only those of the user of the service are wanted.
@@ -92,6 +96,7 @@ impl Reason {
             Self::ProducerRefused => (R::REASON_PRODUCER_REFUSED, U::UNIT_PRODUCERS),
             Self::ChunksRefused => (R::REASON_CHUNKS_REFUSED, U::UNIT_CHUNKS),
             Self::PatchesRefused => (R::REASON_PATCHES_REFUSED, U::UNIT_PATCHES),
+            Self::DroppedAtEnd => (R::REASON_DROPPED_AT_END, U::UNIT_PACKETS),
             Self::PacketsInvalid => (R::REASON_PACKETS_INVALID, U::UNIT_PACKETS),
             // Whole producers, and instances of those that were connected before.
             Self::LockedOut => (R::REASON_LOCKED_OUT, U::UNIT_LOSSES),
@@ -109,6 +114,9 @@ pub(crate) struct Amount {
 }
 
 impl Amount {
+    /// Nobody knows whether anything was lost.
+    pub(crate) const PERHAPS: Self = Self { count: 0, at_least: true };
+
     pub(crate) fn exactly(count: u64) -> Self {
         Self { count, at_least: false }
     }

@@ -41,8 +41,9 @@ impl CommitState {
         if producer.sends_by_value() {
             return true;
         }
-        if !found.has_begun() && producer.has_untold_losses() {
-            producer.left.lose_of_no_buffer(Amount { count: 0, at_least: true });
+        if !found.has_begun() {
+            let untold = producer.untold_losses();
+            producer.left.note_untold(untold);
         }
         if !look(found, producer, |_, _| true, end, turn) {
             return false;
@@ -162,7 +163,7 @@ fn end_sequence(
     out: &mut Outbox,
 ) {
     if producer.sends_by_value() {
-        return producer.left.lose(id, Amount { count: 0, at_least: true });
+        return producer.left.lose(id, Amount::PERHAPS);
     }
     let left = producer.left.writers.remove(&writer);
     let Some(buffer) = buffers.get_mut(id) else { return };

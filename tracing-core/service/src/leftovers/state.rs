@@ -12,6 +12,8 @@ pub(crate) struct Leftovers {
     lost: SortedMap<BufferId, Amount>,
     /// Of writers that are not registered, or not known.
     of_no_buffer: Amount,
+    /// How often its writers had begun to drop packets, if it did not tell all.
+    untold: Option<u32>,
 }
 
 impl Leftovers {
@@ -23,6 +25,15 @@ impl Leftovers {
     /// Packets of writers whose buffer is not known.
     pub(crate) fn take_of_no_buffer(&mut self) -> Amount {
         std::mem::take(&mut self.of_no_buffer)
+    }
+
+    /// See [`Producer::untold_losses`](crate::producers::Producer::untold_losses).
+    pub(crate) fn take_untold(&mut self) -> Option<u32> {
+        self.untold.take()
+    }
+
+    pub(super) fn note_untold(&mut self, noted: Option<u32>) {
+        self.untold = noted;
     }
 
     pub(super) fn lose_of_no_buffer(&mut self, amount: Amount) {

@@ -252,11 +252,15 @@ impl Producer {
         }
     }
 
-    /// Whether writers counted in its memory that they began to drop packets, more often than it told.
-    pub(crate) fn has_untold_losses(&mut self) -> bool {
-        let noted = self.smb.as_mut().map_or(0, SmbReader::losses_noted);
-        // Both wrap around.
-        noted.wrapping_sub(self.loss_marks).cast_signed() > 0
+    /// How often its writers began to drop packets, as they counted it in its memory.
+    pub(crate) fn losses_noted(&mut self) -> u32 {
+        self.smb.as_mut().map_or(0, SmbReader::losses_noted)
+    }
+
+    /// The same, if that is more than it told. It tells in the order in which they counted, so the last ones are untold.
+    pub(crate) fn untold_losses(&mut self) -> Option<u32> {
+        let noted = self.losses_noted();
+        is_more(noted, self.loss_marks).then_some(noted)
     }
 
     /// What its chunks and packets are trusted to come from.
@@ -285,6 +289,11 @@ impl Producer {
     pub(crate) fn sends_by_value(&self) -> bool {
         (self.peer.by_value || self.peer.machine_id != 0) && !self.in_process
     }
+}
+
+/// Whether one of two counts that wrap around is higher than the other one.
+pub(crate) fn is_more(count: u32, other: u32) -> bool {
+    count.wrapping_sub(other).cast_signed() > 0
 }
 
 /// Bytes of pages read beyond [`limits::SMB_MAPPED_BYTES`] since they were last unmapped.

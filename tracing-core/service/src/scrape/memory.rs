@@ -10,6 +10,7 @@ use crate::turn::Turn;
 use crate::work::Scrape;
 use abi::ids::{BufferId, WriterId};
 use abi::shm::SmbReader;
+use std::ops::Bound;
 
 /// Looks for chunks of writers that `is_wanted`, until the work of `turn` is `end`. Returns whether all were found.
 pub(crate) fn look(
@@ -46,26 +47,31 @@ pub(crate) fn look(
 
 impl CommitState {
     /// Scrapes the producers of a session for it, as far as it is not done, until the work of `turn` is `end`. Returns
-    /// whether that was all.
+    /// whether that was all. At the end of the session its ledger gets what they did not tell.
     pub(crate) fn scrape_all(
         &mut self,
-        session: &Session,
+        session: &mut Session,
         (scrape, end): (&mut Scrape, u64),
         producers: &mut Producers,
         buffers: &mut Buffers,
         turn: &mut Turn,
     ) -> bool {
-        let at = scrape.at;
-        for id in session.producers.iter().copied().skip_while(|id| *id < at) {
+        let is_end = scrape.is_for_end();
+        let mut from = Bound::Included(scrape.at);
+        while let Some((&id, _)) = session.producers.range((from, Bound::Unbounded)).next() {
             scrape.go_on_with(id);
             if turn.work >= end {
                 return false;
             }
+            from = Bound::Excluded(id);
             let Some(producer) = producers.get_mut(id) else { continue };
             turn.spend(limits::WORK_PER_ENTRY);
             let found = (&mut scrape.found, end);
             if !self.scrape(&session.buffers, producer, found, buffers, turn) {
                 return false;
+            }
+            if is_end {
+                session.note_untold(producer, turn);
             }
         }
         true

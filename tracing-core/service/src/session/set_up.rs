@@ -233,7 +233,7 @@ pub(crate) fn instance(
     let names = (source, producer.name.clone());
     let instance = Instance::new(id, names, (index, buffer_index), owner, config);
     consumers.instance_changed(session.consumer, &instance);
-    session.producers.insert(producer.id);
+    session.add_producer(producer, turn);
     session.instances.insert(instance);
     if session.instances.len() == turn.config.limits.instances_per_session_max {
         // Once, and not for each instance that is left out.

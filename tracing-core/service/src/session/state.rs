@@ -21,7 +21,7 @@ use crate::ledger::{Amount, Ledger, Loss, Reason};
 use crate::limits::{self, Limits};
 use crate::matching::clip_name;
 use crate::output::Boost;
-use crate::producers::Producer;
+use crate::producers::{Producer, is_more};
 use crate::step::Step;
 use crate::turn::Turn;
 use crate::work::{Allowance, Work};
@@ -85,8 +85,8 @@ pub(crate) struct Session {
     /// Triggers that its consumer will be told of later, by the number of the timer.
     pub(crate) delayed_hits: BlockMap<u64, TriggerHit>,
     pub(crate) instances: Instances,
-    /// Producers that may write into its buffers.
-    pub(crate) producers: BlockSet<ProducerId>,
+    /// Producers that may write into its buffers, and how often writers of each had begun to drop packets before.
+    pub(crate) producers: BlockMap<ProducerId, u32>,
     /// The names of some producers were not matched: that exceeded the budget.
     pub(crate) match_budget_exceeded: bool,
     pub(crate) flushes: BlockMap<FlushId, PendingFlush>,
@@ -149,7 +149,7 @@ impl Session {
             triggered: false,
             delayed_hits: BlockMap::new(),
             instances: Instances::new(limits.instances_per_session_max),
-            producers: BlockSet::new(),
+            producers: BlockMap::new(),
             match_budget_exceeded: false,
             flushes: BlockMap::new(),
             strategy: FlushStrategy::None,
@@ -186,11 +186,49 @@ impl Session {
         self.life.records()
     }
 
+    /// Whether what its producers lose is a loss of it: until what they still held at its end was taken.
+    fn loses(&self) -> bool {
+        self.records() || self.work.scrapes_for_end()
+    }
+
+    /// A producer may write into its buffers.
+    pub(crate) fn add_producer(&mut self, producer: &mut Producer, turn: &mut Turn) {
+        if !self.producers.contains_key(&producer.id) {
+            turn.spend(limits::WORK_PER_ENTRY);
+            self.producers.insert(producer.id, producer.losses_noted());
+        }
+    }
+
+    /// Whether a producer, whose writers have begun `noted` times to drop packets, did so since it was added.
+    fn has_lost_since(&self, producer: ProducerId, noted: u32) -> bool {
+        self.producers.get(&producer).is_some_and(|before| is_more(noted, *before))
+    }
+
+    /// It ends: what a producer lost before, and did not tell yet. Nobody knows for which session it wrote that.
+    pub(crate) fn note_untold(&mut self, producer: &mut Producer, turn: &mut Turn) {
+        turn.spend(limits::WORK_PER_ENTRY);
+        let untold = producer.untold_losses();
+        let reason = if producer.gone {
+            // What it leaves behind is looked at later.
+            Reason::LeftUnfinished
+        } else if untold.is_some_and(|noted| self.has_lost_since(producer.id, noted)) {
+            Reason::DroppedAtEnd
+        } else {
+            return;
+        };
+        let text = format_args!("session {} ends, and perhaps packets of it are lost", self.id);
+        producer.log_error(&mut turn.out, text);
+        self.add_loss(Loss { amount: Amount::PERHAPS, ..producer.loss(reason) }, turn);
+    }
+
     /// Puts a loss into the ledger, unless the session is over. What is missing when it is set up is one, too.
     pub(crate) fn note_loss(&mut self, loss: Loss, turn: &Turn) {
-        if !self.records() && !self.is_being_made() {
-            return;
+        if self.loses() || self.is_being_made() {
+            self.add_loss(loss, turn);
         }
+    }
+
+    fn add_loss(&mut self, loss: Loss, turn: &Turn) {
         let user = loss.who.user();
         let is_unlimited = !turn.accounts.is_limited(user) || user.is(self.uid);
         self.ledger.add(loss, is_unlimited, turn.now.boot_ns);
@@ -344,16 +382,16 @@ impl Sessions {
         self.by_id.values_mut().find(|session| session.buffers.contains(&id))
     }
 
-    /// The buffers that a producer may write to, of sessions that record.
+    /// The buffers that a producer may write to, of sessions that are not over.
     pub(crate) fn buffers_recorded_by(&self, producer: ProducerId) -> BlockSet<BufferId> {
-        let of = |s: &&Session| s.records() && s.producers.contains(&producer);
+        let of = |s: &&Session| s.loses() && s.producers.contains_key(&producer);
         self.by_id.values().filter(of).flat_map(|s| s.buffers.iter().copied()).collect()
     }
 
     /// Puts a loss into the ledgers of the sessions that a producer records into; of all sessions without one.
     pub(crate) fn note_loss(&mut self, producer: Option<ProducerId>, loss: &Loss, turn: &Turn) {
         for session in self.by_id.values_mut() {
-            if producer.is_none_or(|id| session.producers.contains(&id)) {
+            if producer.is_none_or(|id| session.producers.contains_key(&id)) {
                 session.note_loss(loss.clone(), turn);
             }
         }
@@ -363,11 +401,15 @@ impl Sessions {
     pub(crate) fn note_leftovers(&mut self, producer: &mut Producer, turn: &mut Turn) {
         let lost: Vec<_> = producer.left.take_lost().collect();
         let of_no_buffer = producer.left.take_of_no_buffer();
+        let untold = producer.left.take_untold();
         for session in self.by_id.values_mut() {
-            if !session.records() || !session.producers.contains(&producer.id) {
+            if !session.loses() || !session.producers.contains_key(&producer.id) {
                 continue;
             }
             let mut sum = of_no_buffer;
+            if untold.is_some_and(|noted| session.has_lost_since(producer.id, noted)) {
+                sum.add(Amount::PERHAPS);
+            }
             for (_, amount) in lost.iter().filter(|(id, _)| session.buffers.contains(id)) {
                 sum.add(*amount);
             }
@@ -386,6 +428,15 @@ impl Sessions {
             ));
             let loss = Loss { amount: sum, ..producer.loss(Reason::LeftUnfinished) };
             session.note_loss(loss, turn);
+        }
+    }
+
+    /// A producer is gone, and what it left behind is not looked at yet: sessions that end meanwhile may lose it.
+    pub(crate) fn note_unseen(&mut self, producer: &mut Producer, turn: &mut Turn) {
+        for session in self.by_id.values_mut() {
+            if session.work.scrapes_for_end() && session.producers.contains_key(&producer.id) {
+                session.note_untold(producer, turn);
+            }
         }
     }
 

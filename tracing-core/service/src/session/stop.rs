@@ -317,7 +317,7 @@ pub(crate) fn let_go(
     while turn.work < end {
         if instances.pop().is_some() {
             turn.spend(limits::WORK_PER_ENTRY);
-        } else if let Some(producer) = of.pop_first() {
+        } else if let Some((producer, _)) = of.pop_first() {
             let entries = (buffers.len() as u64).saturating_add(1);
             turn.spend(limits::WORK_PER_ENTRY.saturating_mul(entries));
             producers.revoke(producer, *id, buffers);

@@ -42,6 +42,8 @@ impl LossLedgerReason {
     /// The file of the session has as many bytes as it may have (`TraceConfig.max_file_size_bytes`). What comes behind is
     /// lost.
     pub const REASON_FILE_FULL: Self = Self(16);
+    /// The session ended when writers of a producer had begun to drop packets, and the producer had not told of it yet.
+    pub const REASON_DROPPED_AT_END: Self = Self(17);
 }
 
 impl protozero::Enumeration for LossLedgerReason {
@@ -64,6 +66,7 @@ impl protozero::Enumeration for LossLedgerReason {
         ("REASON_PACKETS_INVALID", 14),
         ("REASON_LOCKED_OUT", 15),
         ("REASON_FILE_FULL", 16),
+        ("REASON_DROPPED_AT_END", 17),
     ];
     #[inline] fn from_i32(value: i32) -> Self { Self(value) }
     #[inline] fn to_i32(self) -> i32 { self.0 }
