@@ -1,14 +1,16 @@
-//! One writer that drops packets when its shared memory is used up, and the end of its producer at any step: each
-//! packet that was begun is in the trace, or a mark stands where it is missing, also behind the last one.
+//! One writer that drops packets when its shared memory is used up, and the end of its producer or of the session at any
+//! step: each packet that was begun is in the trace, or a mark stands where it is missing, also behind the last one.
 //!
 //! ```text
 //!   writer ──> chunk ──> complete ──┐ memory         outbox ──> socket ──> service ──> trace
 //!              (being written)      └──────────────── Commit, Mark ───────────┘
-//!                                    scraped when the producer is gone ───────┘
+//!                                    scraped when the producer is gone, or ───┘
+//!                                    the session ends
 //! ```
 //!
 //! A process that is killed after a writer began to drop packets, and before its mark left the process, sends nothing
 //! of it. How often writers began to drop is counted in the memory, too: the service compares.
+//! It does the same when a session ends, as nobody reads what comes later. A packet that has not ended then is no loss.
 
 use stateright::{Model, Property};
 
@@ -24,8 +26,12 @@ pub enum Rule {
     /// `tracing-core/client/src/write/sink.rs`, `start_dropping`: a mark is sent when dropping begins.
     MarkWhenDropping,
     /// `tracing-core/client/src/write/state.rs`, `add_mark`: the memory has a count of marks. The service compares it
-    /// with those that came (`tracing-core/service/src/producers/mod.rs`, `has_untold_losses`).
+    /// with those that came (`tracing-core/service/src/producers/mod.rs`, `untold_losses`).
     MarksAreCounted,
+    /// `tracing-core/service/src/session/state.rs`, `note_untold`: it compares when a session ends, too.
+    ComparedAtEnd,
+    /// `tracing-core/service/src/session/state.rs`, `loses`: a session is over when memory was scraped for its end.
+    OverWhenScraped,
     /// `tracing-core/service/src/leftovers/scrape.rs`: what a producer left complete is taken.
     LeftoversAreTaken,
     /// `tracing-core/service/src/leftovers/scrape.rs`: a packet that was begun leaves a mark.
@@ -40,9 +46,11 @@ pub enum Rule {
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::MarkWhenDropping,
         Self::MarksAreCounted,
+        Self::ComparedAtEnd,
+        Self::OverWhenScraped,
         Self::LeftoversAreTaken,
         Self::BegunIsMarked,
         Self::CutIsInLedger,
@@ -100,6 +108,9 @@ pub struct State {
     marks_counted: u8,
     /// Marks that came.
     marks: u8,
+    /// The session takes what is left, and does not record any more.
+    is_ending: bool,
+    is_over: bool,
     trace: Vec<Chunk>,
 }
 
@@ -124,6 +135,10 @@ pub enum Action {
     HangUp,
     /// `tracing-core/service/src/core/producer.rs`: the service cuts the connection.
     Cut,
+    /// `tracing-core/service/src/session/stop.rs`, `finalise`: the session begins to end. Nobody waits for the writer.
+    Stop,
+    /// `tracing-core/service/src/session/stop.rs`, `scraped`: the session is over.
+    Over,
 }
 
 impl State {
@@ -206,7 +221,8 @@ impl State {
 
     fn leave(&mut self, model: &Loss) {
         self.is_gone = true;
-        self.is_in_ledger |= self.marks_counted > self.marks;
+        let is_loss = self.is_loss(model);
+        self.is_in_ledger |= is_loss && self.marks_counted > self.marks;
         self.socket.clear();
         for chunk in std::mem::take(&mut self.complete) {
             if model.keeps(Rule::LeftoversAreTaken) {
@@ -215,9 +231,33 @@ impl State {
         }
         if let Some(mut chunk) = self.scraped(model) {
             let is_begun = self.current.as_ref().is_some_and(|chunk| chunk.open.is_some());
-            chunk.is_mark |= is_begun && model.keeps(Rule::BegunIsMarked);
+            chunk.is_mark |= is_loss && is_begun && model.keeps(Rule::BegunIsMarked);
             self.store(model, chunk);
         }
+    }
+
+    /// Whether what a producer leaves unfinished is a loss of the session.
+    fn is_loss(&self, model: &Loss) -> bool {
+        !self.is_ending || model.keeps(Rule::OverWhenScraped)
+    }
+
+    /// Takes what the writer still holds, and compares, if the producer is there.
+    fn end(&mut self, model: &Loss) {
+        self.is_over = true;
+        if self.is_gone {
+            return;
+        }
+        for chunk in self.complete.clone().into_iter().chain(self.scraped(model)) {
+            self.store(model, chunk);
+        }
+        let is_untold = self.marks_counted > self.marks;
+        self.is_in_ledger |= is_untold && model.keeps(Rule::ComparedAtEnd);
+    }
+
+    /// How many packets were begun, without one that may still end.
+    fn due(&self) -> u8 {
+        let open = self.current.as_ref().and_then(|chunk| chunk.open);
+        self.begun - u8::from(!self.is_gone && open.is_some())
     }
 
     /// Whether each packet is in the trace, or a mark or the ledger says that it is missing.
@@ -232,7 +272,7 @@ impl State {
             }
             is_marked |= chunk.is_mark;
         }
-        next == self.begun || is_marked || self.is_in_ledger
+        next == self.due() || is_marked || self.is_in_ledger
     }
 }
 
@@ -251,6 +291,9 @@ impl Model for Loss {
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        if state.is_over {
+            return;
+        }
         let open = state.current.as_ref().is_some_and(|chunk| chunk.open.is_some());
         let is_alive = !state.is_killed;
         let can = [
@@ -263,6 +306,8 @@ impl Model for Loss {
             (Action::Kill, is_alive),
             (Action::HangUp, state.is_killed && !state.is_gone && state.socket.is_empty()),
             (Action::Cut, !state.is_gone),
+            (Action::Stop, !state.is_ending),
+            (Action::Over, state.is_ending),
         ];
         actions.extend(can.into_iter().filter(|(_, can)| *can).map(|(action, _)| action));
     }
@@ -302,10 +347,12 @@ impl Model for Loss {
             Action::HangUp => next.leave(self),
             Action::Cut => {
                 // The process goes on, and what it writes is lost.
-                next.is_in_ledger |= self.keeps(Rule::CutIsInLedger);
+                next.is_in_ledger |= next.is_loss(self) && self.keeps(Rule::CutIsInLedger);
                 next.outbox.clear();
                 next.leave(self);
             }
+            Action::Stop => next.is_ending = true,
+            Action::Over => next.end(self),
         }
         Some(next)
     }
@@ -313,7 +360,7 @@ impl Model for Loss {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always("every loss is told", |_, state: &State| {
-                !state.is_gone || state.is_told()
+                !(state.is_gone || state.is_over) || state.is_told()
             }),
             Property::always("only whole packets are in the trace", |_, state: &State| {
                 let all = state.trace.iter().fold(Set::default(), |all, c| all.with(c.finished));
@@ -324,7 +371,8 @@ impl Model for Loss {
                 |model: &Self, state: &State| {
                     let all =
                         state.trace.iter().fold(Set::default(), |all, c| all.with(c.finished));
-                    let may_miss = !model.keeps(Rule::CutIsInLedger) || !state.is_gone;
+                    let is_complete = state.is_gone || state.is_over;
+                    let may_miss = !model.keeps(Rule::CutIsInLedger) || !is_complete;
                     may_miss || all.contains(state.ended)
                 },
             ),
@@ -334,6 +382,12 @@ impl Model for Loss {
             Property::sometimes(
                 "example: a mark does not leave its process",
                 |_, state: &State| state.is_gone && state.marks_counted > state.marks,
+            ),
+            Property::sometimes(
+                "example: a mark comes when nobody reads it",
+                |_, state: &State| {
+                    state.is_over && !state.is_gone && state.marks_counted > state.marks
+                },
             ),
         ]
     }
