@@ -9,6 +9,7 @@ mod files;
 mod history;
 pub(super) mod kept;
 mod model;
+mod reach;
 mod service_packets;
 mod sessions;
 mod shape;
@@ -23,6 +24,7 @@ pub(super) use self::detach_clone::NAMES;
 use self::files::SimFile;
 use self::history::History;
 use self::model::Model;
+use self::reach::Reach;
 use self::sessions::{Seen, Sessions};
 pub(super) use self::shape::SECRET;
 use self::triggers::TriggerPrediction;
@@ -434,13 +436,19 @@ impl World {
     /// The most that an input may cost.
     fn cost_max(&self, input: &Input) -> Cost {
         let sessions = self.service.footprint().sessions as u64;
-        match input {
-            Input::ProducerConnected { .. }
-            | Input::ConsumerConnected { .. }
-            | Input::PrioritySet { .. } => self.session_max(),
-            // A producer may end a flush of each session, and an exclusive session ends all others.
-            _ => self.session_max().times(sessions + 1),
-        }
+        let instances = self.service.footprint().instances as u64;
+        let read = self.session_max().read;
+        let at_once = self.per_peer + limits::WORK_PER_REQUEST;
+        let chunk = limits::COMMIT_CHUNK_BYTES_MAX as u64 + limits::WORK_PER_ENTRY;
+        // What is done in pieces may cost one thing more.
+        let done = match Reach::of(input) {
+            Reach::Answer => 2 * limits::WORK_PER_REQUEST,
+            Reach::Chunks => at_once + chunk + instances * limits::WORK_PER_ENTRY,
+            Reach::Instances => at_once + 4 * limits::WORK_PER_INSTANCE,
+            Reach::Session => self.session_max().done,
+            Reach::Sessions => return self.session_max().times(sessions + 1),
+        };
+        Cost { done, read }
     }
 
     /// The most that a timeout may cost.
