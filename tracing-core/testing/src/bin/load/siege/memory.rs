@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use abi::ipc::port::{ConsumerPort, ProducerPort};
 use client::connection::{Attachment, Connection, SocketConnection};
+use client::consumer::Consumer;
 use os::shm;
 use os::socket::{Address, Stream};
 use protos::producer_port::Request;
@@ -18,6 +19,8 @@ use protos::{
     InitializeConnectionRequest, QueryCapabilitiesRequest, RegisterDataSourceRequest,
     TrackEventCategory,
 };
+
+use service::limits::SESSIONS_PER_UID_MAX;
 
 use super::cgroup::Cgroup;
 use super::{HOSTILE, process};
@@ -32,6 +35,9 @@ const SLACK: u64 = 24 << 20;
 /// Requests, by their name, and what the daemon may keep of them, bytes.
 const KINDS: [(&str, u64); 4] =
     [("holes", 0), ("descriptors", 16 << 20), ("configs", 0), ("replies", 8 << 20)];
+
+/// Clones of one user. Each is a connection, and descriptors are few.
+const CLONES: usize = 8;
 
 /// Lets a hostile user send each kind of requests.
 pub fn run(daemon: &Daemon, cgroup: Result<&Cgroup, &String>) -> Outcome {
@@ -206,16 +212,39 @@ fn configs(consumers: &Address) -> Outcome {
         let _ = link.receive(Some(FOREVER));
         link
     };
-    let mut links = Vec::new();
-    for count in (0..8).map(|bit| 60_000 >> bit) {
-        links.push(asked(connect()?, enable(count)));
+    let mut asker = Consumer::connect(consumers).map_err(|error| error.to_string())?;
+    let (mut links, mut made, mut count) = (Vec::new(), Vec::new(), 60_000);
+    while made.len() < SESSIONS_PER_UID_MAX && count > 0 {
+        let link = asked(connect()?, enable(count));
+        let now = sessions(&mut asker)?;
+        if now.len() > made.len() {
+            links.push(link);
+            made = now;
+        } else {
+            // What is too large is refused.
+            count /= 2;
+        }
     }
-    for id in 1..=16 {
+    let mut clones = Vec::new();
+    for id in made.iter().cycle().take(CLONES) {
+        let mut clone = Consumer::connect(consumers).map_err(|error| error.to_string())?;
         let request = CloneSessionRequest {
-            selector: Some(CloneSessionRequestSelector::SessionId(id)),
+            selector: Some(CloneSessionRequestSelector::SessionId(*id)),
             ..Default::default()
         };
-        links.push(asked(connect()?, Request::CloneSession(request)));
+        clone.clone_session(request, None).map_err(|error| format!("a clone: {error}"))?;
+        clones.push(clone);
     }
-    hold(links, "8 configs, 16 clones".into())
+    let (made, cloned) = (made.len(), clones.len());
+    if made < SESSIONS_PER_UID_MAX || sessions(&mut asker)?.len() < made + cloned {
+        return Err(format!("{made} sessions were made, and some of {cloned} clones"));
+    }
+    let what = format!("{made} configs of {count} data sources, {cloned} clones");
+    hold(vec![(links, clones)], what)
+}
+
+/// The sessions of this user.
+fn sessions(consumer: &mut Consumer) -> Outcome<Vec<u64>> {
+    let state = consumer.query_service_state(true).map_err(|error| error.to_string())?;
+    Ok(state.tracing_sessions.iter().filter_map(|session| session.id).collect())
 }

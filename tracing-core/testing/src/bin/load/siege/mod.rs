@@ -35,7 +35,7 @@ const HONEST: [u32; 2] = [65_001, 65_002];
 const HOSTILE: [u32; 2] = [65_101, 65_102];
 /// Descriptors besides those of the honest users and the daemon's own.
 const DESCRIPTORS_TO_SPARE: usize = 64;
-/// Memory besides buffers and shared memory.
+/// Memory besides buffers and shared memory, as the daemon promises.
 const EXTRA_BYTES: u64 = 64 << 20;
 /// Memory that an allocator may hold back, KiB.
 const SLACK_KB: u64 = 16 * 1024;
@@ -63,11 +63,20 @@ pub fn run(program: &Path, plan: &Plan) -> Outcome {
     let descriptors = baseline.resources()?.descriptors + honest::DESCRIPTORS * HONEST.len();
     baseline.stop()?;
 
-    let users = HONEST.len() + HOSTILE.len();
-    let memory = users as u64 * (honest::BUFFER_BYTES + attack::BUFFER_BYTES) + EXTRA_BYTES;
-    let cgroup = Cgroup::make(memory);
-    if let Err(reason) = &cgroup {
-        println!("no limit of memory ({reason}): the resident memory is checked instead");
+    let [honest, hostile] = [(HONEST, honest::BUFFER_BYTES), (HOSTILE, attack::BUFFER_BYTES)]
+        .map(|(users, bytes)| users.len() as u64 * bytes);
+    let cgroup = Cgroup::make(honest + hostile + EXTRA_BYTES);
+    match &cgroup {
+        Ok(cgroup) => println!(
+            "{} KiB of memory: {} for buffers and shared memory of honest users, {} of hostile ones, {} for the rest",
+            cgroup.limit >> 10,
+            honest >> 10,
+            hostile >> 10,
+            EXTRA_BYTES >> 10
+        ),
+        Err(reason) => {
+            println!("SKIPPED a limit of memory ({reason}): the resident memory is checked instead")
+        }
     }
     let limits = Limits {
         descriptors: Some(descriptors + DESCRIPTORS_TO_SPARE),
@@ -77,7 +86,7 @@ pub fn run(program: &Path, plan: &Plan) -> Outcome {
     let share = CpuShare::give(daemon.pid(), DAEMON_WEIGHT);
     if let Err(reason) = &share {
         println!(
-            "no share of the processors ({reason}): every thread competes with every other one"
+            "SKIPPED shares of the processors ({reason}): every thread competes with every other one"
         );
     }
     memory::run(&daemon, cgroup.as_ref())?;
@@ -171,7 +180,8 @@ fn check_memory(before: &Resources, after: &Resources, cgroup: Option<&Cgroup>) 
 fn check_answers(quiet: &Report, besieged: &Report, plan: &Plan) -> Outcome {
     if os::process::effective_uid() != 0 {
         println!(
-            "SKIPPED times and refusals of honest users: they share one account, so run this as root"
+            "SKIPPED times, refusals, files, clones and detached sessions of honest users: they share one account, so \
+             run this as root"
         );
         return Ok(());
     }

@@ -20,6 +20,8 @@ use crate::hostile::Random;
 
 /// Largest buffer of a config: all sessions and clones of this user stay below what the siege allows for buffers.
 const BUFFER_KB_MAX: u32 = 128;
+/// Buffers of a session: a random config has up to three.
+pub(super) const BUFFER_BYTES: u64 = 3 * BUFFER_KB_MAX as u64 * 1024;
 
 /// One consumer, from its first request to its last.
 pub(super) fn attack(target: &Target, random: &mut Random) {

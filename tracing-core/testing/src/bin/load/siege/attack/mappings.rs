@@ -17,7 +17,7 @@ use super::Target;
 
 /// A process may have some 65,000.
 const MAPPINGS: u64 = 50_000;
-const MEMORY_BYTES: u64 = 1 << 20;
+pub(super) const MEMORY_BYTES: u64 = 1 << 20;
 const PAGE_BYTES: u64 = 4096;
 
 /// Connects with such memory and leaves, again and again.

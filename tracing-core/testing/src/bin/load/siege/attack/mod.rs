@@ -15,12 +15,17 @@ mod producers;
 use std::convert::Infallible;
 
 use os::socket::Address;
+use service::limits::{CLONES_PER_UID_MAX, SESSIONS_PER_UID_MAX};
 
 use crate::Outcome;
 use crate::hostile::Random;
 
-/// Buffers and shared memory that a hostile user may have: what its accounts allow.
-pub const BUFFER_BYTES: u64 = 64 << 20;
+/// Buffers and shared memory of one hostile user: of all sessions and clones that it may have, and of the producers
+/// that its threads have at a time.
+pub const BUFFER_BYTES: u64 = (SESSIONS_PER_UID_MAX + CLONES_PER_UID_MAX) as u64
+    * consumers::BUFFER_BYTES
+    + THREADS * producers::MEMORY_BYTES as u64
+    + mappings::MEMORY_BYTES;
 
 /// Threads that do the same.
 const THREADS: u64 = 4;

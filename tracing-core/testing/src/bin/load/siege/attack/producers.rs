@@ -17,7 +17,7 @@ use protos::{
 use super::Target;
 use crate::hostile::{Random, invalid_request};
 
-const MEMORY_BYTES: usize = 256 * 1024;
+pub(super) const MEMORY_BYTES: usize = 256 * 1024;
 const PAGE_BYTES: u64 = 4096;
 
 /// One producer, from its first request to its last.

@@ -16,7 +16,8 @@ use crate::Outcome;
 use crate::daemon::FOREVER;
 use crate::producers::{config, descriptor};
 
-const BUFFER_KB: u32 = 4 * 1024;
+/// Its process writes up to 600 KB.
+pub const BUFFER_KB: u32 = 1024;
 
 /// How often a process is started again that the service refuses.
 const TRIES: u64 = 50;

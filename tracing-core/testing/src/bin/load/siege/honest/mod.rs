@@ -3,9 +3,11 @@
 //! Rounds follow each other: a session starts, two writers write numbered packets whose bytes follow from their number,
 //! the session stops, and the consumer reads. Each packet is there, or a mark in the trace says that some are missing.
 //! There are as many marks as times that writers began to drop packets, and the service has counted as many at least.
-//! Between the rounds a process is killed ([`leaver`]).
+//! The sessions take turns with what they need of the service ([`Kind`]): a file, compression, a clone, to be left and
+//! taken up again. Between the rounds a process is killed ([`leaver`]).
 
 pub mod asker;
+mod kind;
 pub mod leaver;
 
 use std::collections::BTreeMap;
@@ -15,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use client::consumer::{Consumer, Waited};
+use client::consumer::Consumer;
 use client::data_source::{Ack, DataSource, Instance};
 use client::producer::{Producer, ProducerOptions};
 use client::write::BufferExhaustedPolicy;
@@ -27,12 +29,16 @@ use protos::{
 use crate::Outcome;
 use crate::daemon::FOREVER;
 use crate::producers::{config, descriptor};
+use kind::{Kind, Recorded};
 
 /// Descriptors of the daemon for one honest user: connections and shared memory.
-pub const DESCRIPTORS: usize = 8;
-/// Buffers and shared memory of one honest user.
-pub const BUFFER_BYTES: u64 = (BUFFER_KB as u64 + 1024) * 1024;
-const BUFFER_KB: u32 = 16 * 1024;
+pub const DESCRIPTORS: usize = 10;
+/// Buffers and shared memory of one honest user: a session and a clone of it, a session of a process that is killed,
+/// and two producers.
+pub const BUFFER_BYTES: u64 =
+    (2 * BUFFER_KB + leaver::BUFFER_KB) as u64 * 1024 + 2 * abi::limits::SMB_BYTES_DEFAULT as u64;
+/// A round writes up to 6 MB.
+const BUFFER_KB: u32 = 8 * 1024;
 const WRITERS: usize = 2;
 /// How long the writers write in a round.
 const ROUND: Duration = Duration::from_millis(300);
@@ -169,28 +175,23 @@ fn work(producers: &Address, consumers: &Address, end: Instant) -> Outcome<Repor
     if !producer.sync(FOREVER) {
         return Err("the producer is not answered".into());
     }
-    let mut consumer = Consumer::connect(consumers).map_err(|error| error.to_string())?;
+    let connect = || Consumer::connect(consumers).map_err(|error| error.to_string());
+    let mut both = [connect()?, connect()?];
     let mut report = Report::default();
     while Instant::now() < end {
         let all = counts.written.iter().chain([&counts.drops]);
         all.for_each(|count| count.store(0, Ordering::Relaxed));
-        let mut config = config(&source, BUFFER_KB);
-        config.duration_ms = Some(ROUND.as_millis() as u32);
-        consumer.enable_tracing(&config, None).map_err(|error| format!("a session: {error}"))?;
-        while consumer.wait(Some(FOREVER)).map_err(|error| format!("a session: {error}"))?
-            != Waited::Ended
-        {}
-        let mut trace = Vec::new();
-        consumer.read_into(&mut trace, FOREVER).map_err(|error| format!("a read: {error}"))?;
-        let stats = consumer.get_trace_stats().map_err(|error| error.to_string())?;
-        consumer.free_buffers().map_err(|error| error.to_string())?;
+        let kind = Kind::of(report.rounds, super::HONEST.contains(&uid));
+        let recorded = kind.record(config(&source, BUFFER_KB), report.rounds, &mut both)?;
+        let stats = &recorded.stats;
         let written = counts.written.each_ref().map(|count| count.load(Ordering::Relaxed));
-        let lost = check(&trace, uid, &written)?;
-        check_told(&lost, counts.drops.load(Ordering::Relaxed), &stats)?;
+        let failed = |error| format!("{kind:?}: {error}");
+        let lost = check(&recorded, uid, &written).map_err(failed)?;
+        check_told(&lost, counts.drops.load(Ordering::Relaxed), stats).map_err(failed)?;
         report.rounds += 1;
         report.written += written.iter().sum::<u64>();
         report.lost += lost.packets;
-        let left = leaver::round(&mut consumer, producers, report.rounds)?;
+        let left = leaver::round(&mut both[0], producers, report.rounds)?;
         report.written += left.written;
         report.lost += left.lost;
         report.refused += left.refused;
@@ -236,70 +237,114 @@ struct Seen {
     marked: bool,
 }
 
-/// Checks that every packet is there, or that a mark tells of the gap. Returns what is missing.
-fn check(trace: &[u8], uid: u32, written: &[u64; WRITERS]) -> Outcome<Lost> {
-    let mut seen: [Seen; WRITERS] = Default::default();
-    // Which writer a sequence is of; marks that came before its first packet.
-    let (mut writers, mut early) = (BTreeMap::<u32, usize>::new(), BTreeMap::new());
-    let mut lost = Lost::default();
-    for packet in TraceReader::new(trace) {
-        let Ok(TraceField::Packet(packet)) = packet else { return Err("a broken trace".into()) };
-        let (mut sequence, mut dropped, mut of, mut event) = (0, false, None, None);
-        for field in packet {
-            match field.map_err(|error| error.to_string())? {
-                TracePacketField::TrustedPacketSequenceId(id) => sequence = id,
-                TracePacketField::TrustedUid(id) => of = Some(id.cast_unsigned()),
-                TracePacketField::PreviousPacketDropped(bits) => dropped = bits != 0,
-                TracePacketField::ForTesting(fields) => {
-                    let (mut index, mut number, mut text) = (0, 0, String::new());
-                    for field in fields {
-                        match field.map_err(|error| error.to_string())? {
-                            TestEventField::SeqValue(value) => index = value as usize,
-                            TestEventField::Counter(value) => number = value,
-                            TestEventField::Str(value) => text = value.to_owned(),
-                            _ => {}
-                        }
+/// What is read of a trace so far.
+#[derive(Default)]
+struct Scan {
+    seen: [Seen; WRITERS],
+    /// Which writer a sequence is of.
+    writers: BTreeMap<u32, usize>,
+    /// Marks that came before the first packet of their sequence.
+    early: BTreeMap<u32, bool>,
+    lost: Lost,
+    /// Packets that had compressed ones in them.
+    bundles: u64,
+}
+
+impl Scan {
+    /// Checks that a mark tells of each gap, and each packet has its bytes.
+    fn trace(&mut self, trace: &[u8], uid: u32) -> Outcome {
+        for packet in TraceReader::new(trace) {
+            let Ok(TraceField::Packet(packet)) = packet else {
+                return Err("a broken trace".into());
+            };
+            let (mut sequence, mut dropped, mut of, mut event) = (0, false, None, None);
+            for field in packet {
+                match field.map_err(|error| error.to_string())? {
+                    TracePacketField::TrustedPacketSequenceId(id) => sequence = id,
+                    TracePacketField::TrustedUid(id) => of = Some(id.cast_unsigned()),
+                    TracePacketField::PreviousPacketDropped(bits) => dropped = bits != 0,
+                    TracePacketField::CompressedPackets(bytes) => {
+                        self.bundles += 1;
+                        self.trace(&kind::inflate(bytes)?, uid)?;
                     }
-                    event = Some((index, number, text));
+                    TracePacketField::ForTesting(fields) => {
+                        let (mut index, mut number, mut text) = (0, 0, String::new());
+                        for field in fields {
+                            match field.map_err(|error| error.to_string())? {
+                                TestEventField::SeqValue(value) => index = value as usize,
+                                TestEventField::Counter(value) => number = value,
+                                TestEventField::Str(value) => text = value.to_owned(),
+                                _ => {}
+                            }
+                        }
+                        event = Some((index, number, text));
+                    }
+                    _ => {}
                 }
-                _ => {}
+            }
+            // A hostile producer may have registered the same data source.
+            if of == Some(uid) {
+                self.packet(sequence, dropped, event)?;
             }
         }
-        // A hostile producer may have registered the same data source.
-        if of != Some(uid) {
-            continue;
-        }
+        Ok(())
+    }
+
+    fn packet(
+        &mut self,
+        sequence: u32,
+        dropped: bool,
+        event: Option<(usize, u64, String)>,
+    ) -> Outcome {
         let Some((index, number, text)) = event else {
-            lost.marks += u64::from(dropped);
-            match writers.get(&sequence) {
-                Some(&index) => seen[index % WRITERS].marked |= dropped,
-                None => _ = early.insert(sequence, dropped),
+            self.lost.marks += u64::from(dropped);
+            match self.writers.get(&sequence) {
+                Some(&index) => self.seen[index % WRITERS].marked |= dropped,
+                None => _ = self.early.insert(sequence, dropped),
             }
-            continue;
+            return Ok(());
         };
         if index >= WRITERS || text != content(number) {
             return Err(format!("packet {number} of writer {index} has other bytes"));
         }
-        writers.insert(sequence, index);
-        let writer = &mut seen[index];
-        let told = dropped || writer.marked || early.remove(&sequence) == Some(true);
+        self.writers.insert(sequence, index);
+        let writer = &mut self.seen[index];
+        let told = dropped || writer.marked || self.early.remove(&sequence) == Some(true);
         if number < writer.next || (number > writer.next && !told) {
             let next = writer.next;
             return Err(format!("writer {index}: {number} came in place of {next}, and no mark"));
         }
-        lost.packets += number - writer.next;
-        lost.gaps += u64::from(number > writer.next);
+        self.lost.packets += number - writer.next;
+        self.lost.gaps += u64::from(number > writer.next);
         *writer = Seen { next: number + 1, marked: false };
+        Ok(())
     }
-    for (index, (writer, &count)) in seen.iter().zip(written).enumerate() {
-        let marked = writer.marked || early.values().any(|&dropped| dropped);
-        if writer.next != count && !marked {
-            return Err(format!("writer {index}: {count} packets, {} came, no mark", writer.next));
+
+    /// Checks that a mark tells of what is missing at the end.
+    fn finish(mut self, written: &[u64; WRITERS]) -> Outcome<Lost> {
+        for (index, (writer, &count)) in self.seen.iter().zip(written).enumerate() {
+            let marked = writer.marked || self.early.values().any(|&dropped| dropped);
+            if writer.next != count && !marked {
+                let came = writer.next;
+                return Err(format!("writer {index}: {count} packets, {came} came, no mark"));
+            }
+            self.lost.packets += count - writer.next;
+            self.lost.gaps += u64::from(count > writer.next);
         }
-        lost.packets += count - writer.next;
-        lost.gaps += u64::from(count > writer.next);
+        Ok(self.lost)
     }
-    Ok(lost)
+}
+
+/// Checks that every packet is there, or that a mark tells of the gap. Returns what is missing.
+fn check(recorded: &Recorded, uid: u32, written: &[u64; WRITERS]) -> Outcome<Lost> {
+    // A clone has what was written before it.
+    Scan::default().trace(&recorded.clone, uid).map_err(|error| format!("the clone: {error}"))?;
+    let mut scan = Scan::default();
+    scan.trace(&recorded.trace, uid)?;
+    if scan.bundles == 0 && recorded.is_compressed {
+        return Err("nothing is compressed".into());
+    }
+    scan.finish(written)
 }
 
 #[cfg(test)]

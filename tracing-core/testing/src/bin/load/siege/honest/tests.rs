@@ -3,6 +3,7 @@ use protos::{LossLedger, LossLedgerEntry, TraceStats, TraceStatsBufferStats};
 use protos::{TestEvent, Trace, TracePacket, TracePacketData, TracePacketOptionalTrustedUid};
 use protozero::Message as _;
 
+use super::kind::{Kind, Recorded};
 use super::leaver::received;
 use super::{Lost, Report, WRITERS, check, check_told, content};
 
@@ -32,7 +33,8 @@ fn mark(writer: usize, data: Option<TracePacketData>, dropped: bool) -> TracePac
 
 fn losses(packets: Vec<TracePacket>, written: [u64; WRITERS]) -> Result<Lost, String> {
     let trace = Trace { packet: packets, ..Default::default() };
-    check(&trace.encode_to_vec(), UID, &written)
+    let recorded = Recorded { trace: trace.encode_to_vec(), ..Recorded::default() };
+    check(&recorded, UID, &written)
 }
 
 fn checked(packets: Vec<TracePacket>, written: [u64; WRITERS]) -> Result<u64, String> {
@@ -116,4 +118,39 @@ fn reports_survive_a_pipe() {
     assert_eq!(parsed.line(), report.line());
     assert!(Report::parse("1 2 3").is_none());
     assert!(Report::parse("").is_none());
+}
+
+#[test]
+fn compressed_packets_and_clones_are_checked() {
+    use std::io::Write as _;
+    let encoded = |packet| Trace { packet, ..Default::default() }.encode_to_vec();
+    let compressed = |packet| {
+        let mut writer = flate2::write::ZlibEncoder::new(Vec::new(), Default::default());
+        writer.write_all(&encoded(packet)).unwrap();
+        let data = Some(TracePacketData::CompressedPackets(writer.finish().unwrap()));
+        encoded(vec![TracePacket { data, ..Default::default() }])
+    };
+    let check = |trace, clone, is_compressed| {
+        let recorded = Recorded { trace, clone, is_compressed, ..Recorded::default() };
+        check(&recorded, UID, &[2, 0]).map(|lost| lost.packets)
+    };
+    let both = || vec![packet(0, 0), packet(0, 1)];
+    assert_eq!(check(compressed(both()), Vec::new(), true), Ok(0));
+    assert!(
+        check(compressed(vec![packet(0, 1)]), Vec::new(), true).is_err(),
+        "a packet is missing"
+    );
+    assert!(check(encoded(both()), Vec::new(), true).is_err(), "not compressed");
+    assert_eq!(check(encoded(both()), encoded(vec![packet(0, 0)]), false), Ok(0));
+    assert!(
+        check(encoded(both()), encoded(vec![packet(0, 1)]), false).is_err(),
+        "a gap in the clone"
+    );
+}
+
+#[test]
+fn all_kinds_of_sessions_come() {
+    let kinds: Vec<_> = (0..5).map(|round| Kind::of(round, true)).collect();
+    assert!((1..5).all(|at| !kinds[..at].contains(&kinds[at])), "{kinds:?}");
+    assert_eq!(Kind::of(3, false), Kind::Read);
 }
