@@ -11,8 +11,8 @@
 use crate::ctx::{Ctx, FEATURES, read};
 use crate::{
     Outcome, asan, codegen, conformance, corpus, deny, differential, fuzz, interop, kernels, load,
-    loom, machine, manual, miri, model, msrv, no_panic, no_std, off, package, parity, pool, semver,
-    sim, size, strace, tidy, toolchain, tsan, units,
+    loom, machine, manual, miri, model, msrv, mutants, no_panic, no_std, off, package, parity,
+    pool, semver, sim, size, strace, tidy, toolchain, tsan, units,
 };
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -60,6 +60,7 @@ const STEPS: &[Step] = &[
     ("msrv", "msrv", |ctx| installed(ctx, msrv::install, msrv::run, &[])),
     ("loom", "loom", |ctx| loom::run(ctx, &[])),
     ("model", "model", |ctx| model::run(ctx, &[])),
+    ("mutants", "mutants", |ctx| mutants::of_change(ctx)),
     ("no-std", "no_std", |ctx| no_std::run(ctx, &[])),
     ("no-panic", "no_std", |ctx| no_panic::run(ctx, &[])),
     ("size", "no_std", |ctx| size::run(ctx, &[])),
@@ -82,6 +83,7 @@ const STEPS: &[Step] = &[
 /// release and when their subject changes. The others are to take half an hour on two processors.
 const LONG: &[&str] = &[
     "kernels",
+    "mutants",
     // Loom and Miri look at the memory that threads share.
     "tsan",
     // The code generator and the encoders of protozero.

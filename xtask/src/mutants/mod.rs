@@ -25,8 +25,10 @@ use std::sync::{Mutex, PoisonError};
 
 const REASONS: &str = "xtask/mutants.txt";
 
-const USAGE: &str =
-    "usage: mutants [--list] [--in-diff REV] [--only TEXT]... [--shard K/N] [--afresh]";
+const USAGE: &str = "usage: mutants [--list] [--in-diff REV] [--only TEXT]... [--shard K/N] [--at-most N] [--afresh]";
+
+/// Mutants that a run of ci tests, of those that are not known: about ten minutes.
+const OF_CHANGE_MAX: usize = 40;
 
 /// Which mutants.
 #[derive(Default)]
@@ -38,6 +40,8 @@ struct Selection {
     only: Vec<String>,
     /// Every `.1`th, from `.0`.
     shard: Option<(usize, usize)>,
+    /// So many of those that are not known.
+    at_most: Option<usize>,
     /// Forget what earlier runs found.
     afresh: bool,
 }
@@ -52,6 +56,9 @@ impl Selection {
                 "--list" => selection.list = true,
                 "--afresh" => selection.afresh = true,
                 "--in-diff" => selection.in_diff = Some(value()?),
+                "--at-most" => {
+                    selection.at_most = Some(value()?.parse().map_err(|_| USAGE)?);
+                }
                 "--only" => selection.only.push(value()?),
                 "--shard" => {
                     let shard = value()?;
@@ -89,6 +96,29 @@ impl Selection {
     }
 }
 
+/// Those of the lines that differ from where this branch began, or else from the last commit but one; a limited number.
+pub fn of_change(ctx: &Ctx) -> Outcome {
+    let git = |arguments: &[&str]| {
+        let output = ctx.output(ctx.command("git").args(arguments)).ok()?;
+        Some(output.trim().to_owned()).filter(|output| !output.is_empty())
+    };
+    let Some(base) = base(git) else {
+        ctx.set_not_run("there is no earlier commit to compare with".to_owned());
+        return Ok(());
+    };
+    let at_most = OF_CHANGE_MAX.to_string();
+    run(ctx, &["--in-diff", &base, "--at-most", &at_most].map(str::to_owned))
+}
+
+/// The commit that a change is compared with, if there is one. `git` returns what the command writes if it succeeds.
+fn base(git: impl Fn(&[&str]) -> Option<String>) -> Option<String> {
+    let head = git(&["rev-parse", "HEAD"])?;
+    let began = ["origin/main", "main"]
+        .iter()
+        .find_map(|branch| git(&["merge-base", "HEAD", branch]).filter(|base| *base != head));
+    began.or_else(|| git(&["rev-parse", "--verify", "--quiet", "HEAD~1"]))
+}
+
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     let selection = Selection::parse(arguments)?;
     let reasons = Reasons::parse(&read(&ctx.root().join(REASONS))?)
@@ -105,7 +135,7 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     } else if chosen.is_empty() {
         ctx.log("no mutant");
     } else {
-        findings.extend(test(ctx, &chosen, &reasons, selection.afresh)?);
+        findings.extend(test(ctx, &chosen, &reasons, &selection)?);
     }
     match findings.is_empty() {
         true => Ok(()),
@@ -118,16 +148,23 @@ fn test(
     ctx: &Ctx,
     chosen: &[usize],
     reasons: &Reasons,
-    afresh: bool,
+    selection: &Selection,
 ) -> Result<Vec<String>, String> {
     let (source, mutants) = copy::make(ctx)?;
-    let fates = Fates::open(&ctx.target("mutants")?.join("fates.txt"), ctx.root(), afresh)?;
+    let fates =
+        Fates::open(&ctx.target("mutants")?.join("fates.txt"), ctx.root(), selection.afresh)?;
     let known = |number: &usize| Some((*number, fates.of(&mutants[*number])?));
     let mut found: Vec<(usize, Fate)> = chosen.iter().filter_map(known).collect();
     let mut left: Vec<usize> =
         chosen.iter().copied().filter(|n| found.iter().all(|(other, _)| other != n)).collect();
     left.sort_by_key(|number| fates.rank(&mutants[*number]));
     ctx.log(format_args!("{} of {} mutants are known", found.len(), chosen.len()));
+    let left_out = left.len().saturating_sub(selection.at_most.unwrap_or(usize::MAX));
+    if left_out > 0 {
+        // The next run goes on with them.
+        ctx.log(format_args!("SKIPPED {left_out} of {} mutants", chosen.len()));
+        left.truncate(left.len() - left_out);
+    }
     if !left.is_empty() {
         let programs = run::build(ctx, &source)?;
         let done = Mutex::new((fates, 0));

@@ -30,3 +30,21 @@ fn reasons_are_of_mutants() {
     assert_eq!(unknown.collect::<Vec<_>>(), [""; 0]);
     assert!(mutants.len() > 500, "{}", mutants.len());
 }
+
+/// Where the branch began; on the main branch the commit before; none in a repository with one commit.
+#[test]
+fn what_a_change_is_compared_with() {
+    let find = |known: &[(&str, &str)]| {
+        base(|arguments| {
+            let asked = arguments.join(" ");
+            known.iter().find(|(of, _)| asked.ends_with(of)).map(|(_, id)| (*id).to_owned())
+        })
+    };
+    let (head, before) = (("rev-parse HEAD", "c"), ("HEAD~1", "b"));
+    let began = |id| ("merge-base HEAD origin/main", id);
+    assert_eq!(find(&[head, before, began("a")]).as_deref(), Some("a"));
+    assert_eq!(find(&[head, before, ("merge-base HEAD main", "a")]).as_deref(), Some("a"));
+    assert_eq!(find(&[head, before, began("c")]).as_deref(), Some("b"), "nothing is behind it");
+    assert_eq!(find(&[head]), None);
+    assert_eq!(find(&[]), None, "no repository");
+}
