@@ -51,3 +51,31 @@ fn sockets_are_where_clients_look() {
     let environment = value(text("traced-probes.service"), "Environment").unwrap();
     assert!(environment.ends_with(socket("traced-producer.socket")), "{environment}");
 }
+
+/// The limits of the units leave what the limits of the code allow.
+#[test]
+fn units_allow_what_the_code_does() {
+    use tracing_core::daemon::limits::{
+        CLOSER_THREADS_MAX, CLOSER_WAITING_MAX, CONNECTION_DESCRIPTORS_MAX,
+        DESCRIPTORS_RESERVED_PART, FILES_OF_USERS_AT_FIRST_MAX, FILES_PER_USER_MAX,
+    };
+    let number = |unit, key| -> usize { value(text(unit), key).unwrap().parse().unwrap() };
+    // The loop, and those for the log, the watchdog and the memory of producers. Root and the user of the service have
+    // files of their own.
+    let files = FILES_OF_USERS_AT_FIRST_MAX + 2 * FILES_PER_USER_MAX;
+    let threads = 4 + CLOSER_THREADS_MAX + files;
+    let tasks = number("traced.service", "TasksMax");
+    assert!((threads..threads + 32).contains(&tasks), "{tasks} tasks, {threads} threads");
+
+    // Some parts of the descriptors, if that is less than the limits of files and closers.
+    let descriptors = number("traced.service", "LimitNOFILE");
+    assert!(descriptors / 8 >= FILES_PER_USER_MAX, "files of one user");
+    assert!(descriptors / 4 >= CLOSER_WAITING_MAX, "descriptors that wait to be closed");
+    let reserved = descriptors / DESCRIPTORS_RESERVED_PART as usize;
+    assert!(descriptors - reserved >= CONNECTION_DESCRIPTORS_MAX as usize, "connections");
+    assert!(reserved >= files + CLOSER_WAITING_MAX, "files and what is being closed");
+
+    // The main thread, that of the connection, one for each kind of data source, and `journalctl` with its reader.
+    let threads = 2 + tracing_probes::NAMES.len() + 2;
+    assert!(number("traced-probes.service", "TasksMax") >= 2 * threads, "of the probes");
+}
