@@ -1,5 +1,6 @@
-//! One writer that drops packets when its shared memory is used up, and the end of its producer or of the session at any
-//! step: each packet that was begun is in the trace, or a mark stands where it is missing, also behind the last one.
+//! One writer that drops packets when its shared memory is used up, and the end of its producer or of the session at
+//! any step: each packet that was begun is in the trace, or a mark stands where it is missing, also behind the last
+//! one.
 //!
 //! ```text
 //!   writer ──> chunk ──> complete ──┐ memory         outbox ──> socket ──> service ──> trace
@@ -138,7 +139,7 @@ pub enum Action {
     /// `tracing-core/service/src/session/stop.rs`, `finalise`: the session begins to end. Nobody waits for the writer.
     Stop,
     /// `tracing-core/service/src/session/stop.rs`, `scraped`: the session is over.
-    Over,
+    Scraped,
 }
 
 impl State {
@@ -307,7 +308,7 @@ impl Model for Loss {
             (Action::HangUp, state.is_killed && !state.is_gone && state.socket.is_empty()),
             (Action::Cut, !state.is_gone),
             (Action::Stop, !state.is_ending),
-            (Action::Over, state.is_ending),
+            (Action::Scraped, state.is_ending),
         ];
         actions.extend(can.into_iter().filter(|(_, can)| *can).map(|(action, _)| action));
     }
@@ -352,7 +353,7 @@ impl Model for Loss {
                 next.leave(self);
             }
             Action::Stop => next.is_ending = true,
-            Action::Over => next.end(self),
+            Action::Scraped => next.end(self),
         }
         Some(next)
     }

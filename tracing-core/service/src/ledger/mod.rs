@@ -10,8 +10,8 @@
 //! The contract: what a producer of a running session wrote is in the trace, in a counter of a buffer (`TraceStats`:
 //! overwritten, discarded, dropped by the writer itself), or here. "How much" may be a lower bound, and then says so;
 //! that something was lost is never left out. A session that is over loses nothing more. It is over when what its
-//! producers held was taken; what a writer drops until then may be known only by a count of its producer, which is that of
-//! all sessions: then the entry says "perhaps", if the count has risen since the session has that producer.
+//! producers held was taken; what a writer drops until then may be known only by a count of its producer, which is that
+//! of all sessions: then the entry says "perhaps", if the count has risen since the session has that producer.
 //!
 //! Trust: what producers cause cannot grow it beyond [`LEDGER_ENTRIES_MAX`]. Losses of one producer for one reason are
 //! one entry. No entry is removed for another one: when the entries of a user, or those of all users, are used up,

@@ -257,7 +257,7 @@ impl Producer {
         self.smb.as_mut().map_or(0, SmbReader::losses_noted)
     }
 
-    /// The same, if that is more than it told. It tells in the order in which they counted, so the last ones are untold.
+    /// The same, if that is more than it told. It tells in the order in which they counted: the last ones are untold.
     pub(crate) fn untold_losses(&mut self) -> Option<u32> {
         let noted = self.losses_noted();
         is_more(noted, self.loss_marks).then_some(noted)
