@@ -184,7 +184,6 @@ impl Service {
         if self.waits_for_memory(client, &job)
             && let Some(consumer) = self.consumers.get_mut(client)
         {
-            self.turn.spend(limits::WORK_PER_ENTRY);
             return consumer.work.todo.push_front(Todo::Check(job));
         }
         let turn = &mut self.turn;
@@ -197,8 +196,8 @@ impl Service {
         enable::checked(client, *job, checked, &self.sessions, &mut self.consumers, turn);
     }
 
-    /// Whether memory of former sessions of a user has to go before the next one begins. It is on the account of the user
-    /// until then, so the next one may have no room.
+    /// Whether memory of former sessions of a user has to go before the next one begins. It is on the account of the
+    /// user until then, so the next one may have no room.
     pub(super) fn waits_for_memory(&self, client: ClientId, job: &Checking) -> bool {
         let consumer = self.consumers.get(client);
         let is_there = |uid| self.buffers.has_left_over(User::local(uid));

@@ -130,7 +130,12 @@ impl Service {
             && blocked < self.line.len()
             && let Some(waiter) = self.line.pop()
         {
-            blocked = if self.is_blocked(waiter) { blocked.saturating_add(1) } else { 0 };
+            if self.is_blocked(waiter) {
+                blocked = blocked.saturating_add(1);
+                self.turn.spend(limits::WORK_PER_ENTRY);
+            } else {
+                blocked = 0;
+            }
             self.turn.out.about = self.user_of(waiter).and_then(User::uid_here);
             self.give_turn(waiter, end);
         }

@@ -112,6 +112,26 @@ fn a_session_begins_when_no_clone_is_copied_from_the_last_one() {
     assert_eq!((shell.service.footprint().detached_buffers, retired(&shell)), (0, 0));
 }
 
+/// Each consumer that waits is looked at in each turn.
+#[test]
+fn consumers_that_wait_cost_work() {
+    const COUNT: usize = 100;
+    let (mut shell, _producer, consumer) = filled();
+    consumer.disconnect(&mut shell);
+    while shell.service.footprint().sessions > 0 {
+        shell.turn();
+    }
+    for _ in 0..COUNT {
+        let mut next = MockConsumer::connect(&mut shell, 0);
+        next.enable(&mut shell, large_buffer(&["ds"]), None);
+    }
+    assert!(retired(&shell) > PIECE);
+    let before = shell.service.work();
+    shell.turn();
+    let cost = shell.service.work() - before - (PIECE / 16) as u64;
+    assert!(cost >= COUNT as u64 * limits::WORK_PER_ENTRY, "{cost}");
+}
+
 /// What is left of a session is on the account of its user until it is freed.
 #[test]
 fn memory_that_is_not_freed_yet_counts() {
