@@ -131,6 +131,8 @@ pub(super) trait Ring: Sized {
     fn index_bytes(&self) -> usize;
     /// At least as much, without a look at each sequence.
     fn index_bytes_max(&self) -> usize;
+    /// Places for sequences in the index.
+    fn places(&self) -> usize;
     /// What is to be freed in pieces, without the rest.
     fn into_remains(self) -> Remains;
     /// A read-only clone, whose bytes are in `memory`.

@@ -203,16 +203,26 @@ impl TraceBuffer {
         own.saturating_add(index_size::bytes_max(bytes))
     }
 
-    /// What this buffer takes at most now, bytes, without a look at each sequence.
+    /// What this buffer takes at most from now on, bytes, if it gets no more chunks. Reading makes histograms.
     #[must_use]
-    pub(crate) fn bytes_now(&self) -> usize {
-        self.copied_bytes().saturating_add(self.common().histograms.memory_bytes())
+    pub(crate) fn bytes_left(&self) -> usize {
+        self.bytes_with(&self.common().histograms)
     }
 
-    /// What a copy of it takes at most, bytes: it has no histograms.
+    /// What a copy of it takes at most, bytes.
     #[must_use]
     pub(crate) fn copied_bytes(&self) -> usize {
-        self.used_bytes().saturating_add(self.index_bytes_max())
+        self.bytes_with(&self.common().histograms.emptied())
+    }
+
+    fn bytes_with(&self, histograms: &Histograms) -> usize {
+        let own = self.used_bytes().saturating_add(self.index_bytes_max());
+        own.saturating_add(histograms.bytes_with(self.places()))
+    }
+
+    /// Places for sequences in the index.
+    fn places(&self) -> usize {
+        on_buffer!(&self.inner, b => b.places(), w => w.inner().places())
     }
 
     /// What the index takes at most now, bytes.

@@ -101,6 +101,6 @@ pub(crate) fn of_clone(
 pub(crate) fn of_part(id: BufferId, group: BufferGroup, buffers: &Buffers) -> usize {
     buffers.get(id).map_or(0, |buffer| match group {
         BufferGroup::Copied => buffer.copied_bytes(),
-        BufferGroup::Transferred => buffer.bytes_now(),
+        BufferGroup::Transferred => buffer.bytes_left(),
     })
 }

@@ -155,8 +155,8 @@ fn filled(
 #[test]
 fn clones_take_what_is_in_their_buffers() {
     // A clone has what is written, and a small index.
-    const OF_CLONE: u64 = 340 << 10;
-    let half = of(1024) + 3 * OF_CLONE + OF_CLONE / 2;
+    const OF_CLONE: u64 = 360 << 10;
+    let half = of(1024) + 3 * OF_CLONE;
     let mut shell = shell(2 * half);
     let (producer, consumer) = filled(&mut shell, vec![buffer(1024)], 300);
     assert_eq!(charged(&shell), of(1024));

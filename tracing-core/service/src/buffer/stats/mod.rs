@@ -126,7 +126,16 @@ impl Histograms {
 
     /// What they may take then, bytes.
     pub(super) fn bytes_max(bytes: usize) -> usize {
-        Self::max(bytes).saturating_mul(HISTOGRAM_BYTES)
+        Self::bytes_of(Self::max(bytes))
+    }
+
+    /// What they take at most when so many more sequences have one, bytes.
+    pub(super) fn bytes_with(&self, more: usize) -> usize {
+        Self::bytes_of(self.all.len().saturating_add(more).min(self.max))
+    }
+
+    fn bytes_of(count: usize) -> usize {
+        count.saturating_add(GROWTH_MIN).saturating_mul(HISTOGRAM_BYTES)
     }
 
     /// What they take, bytes.

@@ -17,7 +17,7 @@ fn check(buffer: &TraceBuffer, size: usize, what: &str) {
     let (takes, max) = (buffer.memory_bytes(), TraceBuffer::memory_bytes_max(size));
     let version = buffer.version();
     assert!(takes <= max, "{what}, {version:?}: {takes} of at most {max}");
-    let now = buffer.bytes_now();
+    let now = buffer.bytes_left();
     assert!((takes..=max).contains(&now), "{what}, {version:?}: {takes} now, at most {now}");
 }
 
@@ -148,7 +148,9 @@ fn a_buffer_takes_no_more_than_is_charged_for_it() {
                 }
             }
             check(&buffer, SIZE, what);
-            let copy = buffer.clone_read_only().expect("memory");
+            let mut copy = buffer.clone_read_only().expect("memory");
+            assert!(copy.memory_bytes() <= buffer.copied_bytes(), "{what}, {version:?}");
+            read(&mut copy, usize::MAX);
             assert!(copy.memory_bytes() <= buffer.copied_bytes(), "{what}, {version:?}");
         }
     }

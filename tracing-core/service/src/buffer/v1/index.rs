@@ -98,6 +98,11 @@ impl Index {
         own.saturating_add(self.cache.memory_bytes())
     }
 
+    /// Places for sequences.
+    pub(super) fn places(&self) -> usize {
+        self.slots.places()
+    }
+
     /// The sequences, for one who frees them.
     pub(super) fn take_slots(&mut self) -> Slots<Sequence> {
         core::mem::take(&mut self.slots)

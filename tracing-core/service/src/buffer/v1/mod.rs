@@ -78,6 +78,10 @@ impl Ring for Buffer {
         self.index.memory_bytes_max()
     }
 
+    fn places(&self) -> usize {
+        self.index.places()
+    }
+
     fn into_remains(mut self) -> Remains {
         let bytes = self.common.memory.take_bytes();
         Remains { bytes, sequences: remains::Sequences::V1(self.index.take_slots()) }

@@ -84,6 +84,10 @@ impl Ring for Buffer {
         self.sequences.memory_bytes_max()
     }
 
+    fn places(&self) -> usize {
+        self.sequences.places()
+    }
+
     fn into_remains(mut self) -> Remains {
         let bytes = self.common.memory.take_bytes();
         Remains { bytes, sequences: remains::Sequences::V2(self.sequences.take_slots()) }
