@@ -6,11 +6,11 @@ use protos::{
 };
 
 use super::error::{ConfigError, SessionError};
+use crate::accounts::BufferCharge;
 use crate::accounts::{Accounts, User};
 use crate::buffer::{Policy, Remains, TraceBuffer, Version};
 use crate::config::RegionFactory;
 use crate::retired::Retired;
-use crate::session::buffer_charge::BufferCharge;
 use abi::ids::BufferId;
 use abi::map::SortedMap;
 use abi::sync::Arc;
@@ -236,7 +236,7 @@ impl Buffers {
             return None;
         }
         self.last_detached = self.last_detached.saturating_add(1);
-        let charge = charge.split_off(old.bytes_now());
+        let charge = charge.split_off(old.bytes_left());
         self.detached_buffers.insert(self.last_detached, (charge, old));
         Some(self.last_detached)
     }

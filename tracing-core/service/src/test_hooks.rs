@@ -5,12 +5,12 @@
 use super::core::Service;
 use super::session::life::SetUpWait;
 use super::session::state::Session;
+use crate::accounts::BufferCharge;
 use crate::accounts::Resource;
 use crate::buffer::{BufferLimits, Policy, TraceBuffer, Version};
 use crate::consumers::Consumer;
 use crate::limits::{Limits, WRITER_BYTES};
 use crate::producers::Producer;
-use crate::session::buffer_charge::BufferCharge;
 use crate::work::Todo;
 use abi::ids::{BufferId, ClientId, FileId, ProducerId, SessionId};
 use abi::time::BootTime;

@@ -15,6 +15,7 @@ use crate::input::Peer;
 use crate::limits;
 use abi::map::{BlockMap, BlockSet};
 
+pub(crate) use buffer_charge::BufferCharge;
 pub(crate) use no_room::NoRoom;
 
 /// What is counted.
@@ -299,6 +300,7 @@ impl Accounts {
     }
 }
 
+mod buffer_charge;
 mod no_room;
 
 #[cfg(test)]

@@ -13,9 +13,9 @@
 //! What came first is freed first, so nobody waits for memory of others that came later. It stays on the account of its
 //! user until then.
 
+use crate::accounts::BufferCharge;
 use crate::accounts::{Accounts, User};
 use crate::buffer::Remains;
-use crate::session::buffer_charge::BufferCharge;
 use std::collections::VecDeque;
 
 /// Memory that is to be freed, and what is off the account of its user then.

@@ -1,8 +1,8 @@
 use super::Retired;
+use crate::accounts::BufferCharge;
 use crate::accounts::{Accounts, Resource, User};
 use crate::buffer::{ChunkMeta, Identity, Policy, Remains, TraceBuffer, Version};
 use crate::limits::FREE_PIECE_SEQUENCES;
-use crate::session::buffer_charge::BufferCharge;
 use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::shm::ChunkFlags;
 

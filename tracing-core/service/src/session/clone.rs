@@ -17,7 +17,7 @@
 use protos::CloneSessionRequest;
 
 use super::admission::RequestFile;
-use super::buffer_charge::{self, BufferCharge};
+use super::buffer_charge;
 use super::clone_request::{Wanted, find_source, trigger};
 use super::copying::{Copied, Part, Parts};
 use super::events::{Lifecycle, SessionState};
@@ -28,6 +28,7 @@ use super::shares::Shares;
 use super::state::{EndError, Session, Sessions};
 use super::write;
 use crate::accounts::Accounts;
+use crate::accounts::BufferCharge;
 use crate::buffer::TraceBuffer;
 use crate::buffers::Buffers;
 use crate::consumers::Consumers;
@@ -192,7 +193,7 @@ impl Clones {
                 && let Some(buffer) = buffer
             {
                 let is_copied = buffer.unfinished_clones() > 0;
-                copied = copied.saturating_add(if is_copied { buffer.bytes_now() } else { 0 });
+                copied = copied.saturating_add(if is_copied { buffer.bytes_left() } else { 0 });
                 fresh.push((*id, is_copied, buffers.fresh(*id, config)?));
             }
         }

@@ -3,7 +3,6 @@
 use protos::CloneSessionResponse;
 use protozero::Message as _;
 
-use super::buffer_charge::BufferCharge;
 use super::config::Checked;
 use super::copying::{Part, Parts};
 use super::events::{Lifecycle, SessionState, TriggerHit};
@@ -11,6 +10,7 @@ use super::file::SessionFile;
 use super::flush_request::FinalFlush;
 use super::state::{EndError, Session, Sessions};
 use super::trigger_config::TriggerMode;
+use crate::accounts::BufferCharge;
 use crate::accounts::NoRoom;
 use crate::consumers::Consumers;
 use crate::error::CloneError;

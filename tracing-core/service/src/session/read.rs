@@ -16,7 +16,6 @@
 use bytes::Bytes;
 use protozero::Message as _;
 
-use super::buffer_charge::BufferCharge;
 use super::compressing::{Compressing, StreamSink};
 use super::events::Lifecycle;
 use super::invalid::InvalidPackets;
@@ -24,6 +23,7 @@ use super::sequence::{Numbering, SequenceIds, Suffix, TrustedFields};
 use super::sink::{FilterSink, PacketSink, Pass, PutResult, ReplySink, len_of};
 use super::state::{Session, Sessions};
 use crate::accounts::Accounts;
+use crate::accounts::BufferCharge;
 use crate::buffer::{PacketRef, TakePacket};
 use crate::buffers::Buffers;
 use crate::config::ServiceConfig;

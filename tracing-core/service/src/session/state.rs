@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use protos::{CloneSessionResponse, TraceConfig};
 
-use super::buffer_charge::BufferCharge;
 use super::compressing::Compressing;
 use super::config::{Checked, SourceFilter};
 use super::events::{ConcurrentEvent, PendingEvents, SessionState, TriggerHit};
@@ -13,6 +12,7 @@ use super::instance::Instances;
 use super::life::Life;
 use super::sequence::SequenceIds;
 use super::trigger_config::{TriggerMode, Triggers};
+use crate::accounts::BufferCharge;
 use crate::accounts::{Resource, User};
 use crate::compress::Codec;
 use crate::error::SessionError;

@@ -8,8 +8,8 @@
 
 use protozero::wire::write::Prefix;
 
-use super::buffer_charge::BufferCharge;
 use crate::accounts::Accounts;
+use crate::accounts::BufferCharge;
 use crate::buffer::{Identity, SequenceKey};
 use crate::limits::{self, Limits};
 use abi::ids::{ProducerId, WriterId};
