@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Characters of a text that are shown.
-const CHARS_MAX: usize = 4096;
+pub(crate) const CHARS_MAX: usize = 4096;
 
 /// Whether a character does not show where it stands: control characters, ends of lines, marks of direction,
 /// characters without width, and those that only other characters show (category `Cf` of Unicode).

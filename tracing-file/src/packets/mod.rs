@@ -53,6 +53,10 @@ const BLOCK_BYTES: usize = 64 << 10;
 /// Bytes that one compressed packet may unpack to. Services compress some hundred KiB at once.
 pub const UNPACKED_BYTES_MAX: u64 = 256 << 20;
 
+/// How much longer than the file its compressed packets together may be, beside [`UNPACKED_BYTES_MAX`]. Recordings are
+/// compressed to a tenth or so.
+pub const UNPACKED_PER_BYTE: u64 = 1000;
+
 /// Number of `Trace.packet`.
 const PACKET: u32 = 1;
 
@@ -114,6 +118,12 @@ pub enum ReadError {
         /// What is wrong.
         error: io::Error,
     },
+    /// Compressed packets unpack to more than [`UNPACKED_PER_BYTE`] times the file so far, and [`UNPACKED_BYTES_MAX`]: a
+    /// small file could take hours to read.
+    TooLong {
+        /// The next of the compressed packets.
+        place: Place,
+    },
 }
 
 impl ReadError {
@@ -124,7 +134,8 @@ impl ReadError {
             Self::Io { place, .. }
             | Self::NotATrace { place, .. }
             | Self::CutOff { place }
-            | Self::Compressed { place, .. } => *place,
+            | Self::Compressed { place, .. }
+            | Self::TooLong { place } => *place,
         }
     }
 
@@ -154,6 +165,11 @@ impl fmt::Display for ReadError {
             Self::Compressed { place, error } => {
                 write!(f, "{place}: compressed packets cannot be unpacked: {error}")
             }
+            Self::TooLong { place } => write!(
+                f,
+                "{place}: compressed packets unpack to more than {UNPACKED_PER_BYTE} times the file, which no \
+                 recording does; the rest is read if you unpack them to a file of their own"
+            ),
         }
     }
 }
@@ -162,12 +178,14 @@ impl std::error::Error for ReadError {}
 
 /// Reads the packets of a trace.
 pub struct Packets<R> {
-    input: R,
+    input: CountedInput<R>,
     frames: FrameReader,
     block: Vec<u8>,
     packet: Vec<u8>,
     unpacking: Option<Unpacking>,
     unpacked_bytes_max: u64,
+    /// Bytes of compressed packets that are unpacked, without those of `unpacking`.
+    unpacked_bytes: u64,
     next: u64,
     /// The place of `packet`.
     place: Place,
@@ -177,9 +195,30 @@ pub struct Packets<R> {
 /// Packets that are being unpacked.
 struct Unpacking {
     input: io::Take<Box<dyn Read>>,
+    bytes_max: u64,
     frames: FrameReader,
     /// Where the packet with the compressed ones is.
     offset: u64,
+}
+
+impl Unpacking {
+    fn bytes(&self) -> u64 {
+        self.bytes_max.saturating_sub(self.input.limit())
+    }
+}
+
+/// An input, and how much of it was read.
+pub(crate) struct CountedInput<R> {
+    pub(crate) input: R,
+    pub(crate) bytes: u64,
+}
+
+impl<R: Read> Read for CountedInput<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.input.read(buffer)?;
+        self.bytes += len as u64;
+        Ok(len)
+    }
 }
 
 impl<R> fmt::Debug for Packets<R> {
@@ -192,12 +231,13 @@ impl<R: Read> Packets<R> {
     /// Reads the trace in `input`, which needs no buffer of its own.
     pub fn new(input: R) -> Self {
         Self {
-            input,
+            input: CountedInput { input, bytes: 0 },
             frames: FrameReader::new().skip_other_fields(),
             block: vec![0; BLOCK_BYTES],
             packet: Vec::new(),
             unpacking: None,
             unpacked_bytes_max: UNPACKED_BYTES_MAX,
+            unpacked_bytes: 0,
             next: 0,
             place: Place::default(),
             is_over: false,
@@ -210,31 +250,11 @@ impl<R: Read> Packets<R> {
     /// See [`ReadError`]. After an error that is not recoverable, there is no further packet.
     pub fn next_packet(&mut self) -> Result<Option<Packet<'_>>, ReadError> {
         while !self.is_over {
-            if let Some(unpacking) = &mut self.unpacking {
-                let offset = unpacking.offset;
-                let at = |within: usize| Place {
-                    packet: self.next,
-                    offset,
-                    unpacked_offset: Some(within as u64),
-                };
-                let (frames, input) = (&mut unpacking.frames, &mut unpacking.input);
-                let found = next_frame(frames, input, &mut self.block, &mut self.packet);
-                let is_too_long = unpacking.input.limit() == 0;
-                match found {
-                    Ok(Some(within)) => return Ok(Some(self.take_packet(at(within)))),
-                    Ok(None) if !is_too_long => self.unpacking = None,
-                    Err(error) if !is_too_long => {
-                        self.unpacking = None;
-                        let (within, error) = error.flatten();
-                        return Err(ReadError::Compressed { place: at(within), error });
-                    }
-                    Ok(None) | Err(_) => {
-                        self.unpacking = None;
-                        let error = io::Error::other("they unpack to more than 256 MiB");
-                        return Err(ReadError::Compressed { place: at(0), error });
-                    }
+            if self.unpacking.is_some() {
+                match self.next_unpacked()? {
+                    Some(place) => return Ok(Some(self.take_packet(place))),
+                    None => continue,
                 }
-                continue;
             }
             let at = |offset: usize| Place {
                 packet: self.next,
@@ -246,8 +266,10 @@ impl<R: Read> Packets<R> {
                 Ok(Some(offset)) => match compressed::find_owned(&self.packet) {
                     None => return Ok(Some(self.take_packet(at(offset)))),
                     Some(input) => {
+                        let bytes_max = self.unpacked_bytes_max.min(self.unpacked_left());
                         self.unpacking = Some(Unpacking {
-                            input: input.take(self.unpacked_bytes_max),
+                            input: input.take(bytes_max),
+                            bytes_max,
                             frames: FrameReader::new().skip_other_fields(),
                             offset: offset as u64,
                         });
@@ -267,6 +289,53 @@ impl<R: Read> Packets<R> {
             }
         }
         Ok(None)
+    }
+
+    /// The place of the next of the packets that are being unpacked, which is in `packet` then. `None` behind the last.
+    fn next_unpacked(&mut self) -> Result<Option<Place>, ReadError> {
+        let Some(unpacking) = &mut self.unpacking else { return Ok(None) };
+        let (packet, offset) = (self.next, unpacking.offset);
+        let at = |within: usize| Place { packet, offset, unpacked_offset: Some(within as u64) };
+        let (frames, input) = (&mut unpacking.frames, &mut unpacking.input);
+        let found = next_frame(frames, input, &mut self.block, &mut self.packet);
+        if let Ok(Some(within)) = found {
+            return Ok(Some(at(within)));
+        }
+        let is_too_long = unpacking.input.limit() == 0;
+        let is_packet_too_long = unpacking.bytes_max == self.unpacked_bytes_max;
+        self.unpacked_bytes += unpacking.bytes();
+        self.unpacking = None;
+        match found {
+            Err(error) if !is_too_long => {
+                let (within, error) = error.flatten();
+                Err(ReadError::Compressed { place: at(within), error })
+            }
+            _ if !is_too_long => Ok(None),
+            _ if is_packet_too_long => {
+                let error = io::Error::other("they unpack to more than 256 MiB");
+                Err(ReadError::Compressed { place: at(0), error })
+            }
+            _ => {
+                self.is_over = true;
+                Err(ReadError::TooLong { place: at(0) })
+            }
+        }
+    }
+
+    /// Bytes that compressed packets may still unpack to, as far as the file is read.
+    fn unpacked_left(&self) -> u64 {
+        let of_file = self.input.bytes.saturating_mul(UNPACKED_PER_BYTE);
+        self.unpacked_bytes_max.saturating_add(of_file).saturating_sub(self.unpacked_bytes)
+    }
+
+    /// Bytes that compressed packets unpacked to so far.
+    pub(crate) fn unpacked(&self) -> u64 {
+        self.unpacked_bytes + self.unpacking.as_ref().map_or(0, Unpacking::bytes)
+    }
+
+    /// Bytes that were read so far, of the file and of what was unpacked.
+    pub(crate) fn read(&self) -> u64 {
+        self.input.bytes + self.unpacked()
     }
 
     /// The bytes of the last packet.

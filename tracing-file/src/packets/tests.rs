@@ -94,6 +94,39 @@ fn compressed_packets_have_a_bound() {
     assert!(error.ends_with("they unpack to more than 256 MiB"), "{error}");
 }
 
+#[cfg(feature = "compressed")]
+#[test]
+fn compressed_packets_of_a_file_have_a_bound() {
+    // 1 MiB of padding in some KiB, again and again.
+    let padding = [b"\x0a\x84\x80\x40\x32\x80\x80\x40".to_vec(), vec![0; 1 << 20]].concat();
+    let one = crate::testing::zlib(&padding);
+    assert!(one.len() as u64 * UNPACKED_PER_BYTE > 1 << 20, "{}", one.len());
+    let read = |bytes: &[u8], unpacked_bytes_max| {
+        let mut packets = Packets::new(bytes);
+        packets.unpacked_bytes_max = unpacked_bytes_max;
+        // As if the file were so much shorter.
+        packets.unpacked_bytes = 1000 * bytes.len() as u64 - (4 << 20);
+        let mut count = 0;
+        loop {
+            match packets.next_packet() {
+                Ok(Some(_)) => count += 1,
+                Ok(None) => return (count, None),
+                Err(error) => {
+                    assert!(!error.is_recoverable());
+                    assert!(packets.next_packet().unwrap().is_none());
+                    return (count, Some(error.to_string()));
+                }
+            }
+        }
+    };
+    let bytes = one.repeat(20);
+    assert_eq!(read(&bytes, 20 << 20), (20, None));
+    let (count, error) = read(&bytes, 6 << 20);
+    assert_eq!(count, 9);
+    assert!(error.unwrap().contains("unpack to more than 1000 times the file"));
+    assert_eq!(Packets::new(&bytes[..]).unpacked_left(), UNPACKED_BYTES_MAX);
+}
+
 #[test]
 fn errors_say_where() {
     let error = |bytes: &[u8]| {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use protozero::Reader;
 
+use super::interned::text;
 use super::sequence::{ARG_NAMES, ARG_TEXTS, PROTO_NAMES, Sequence};
 
 /// Annotations in their order: of an event, of a dictionary, or of a list.
@@ -77,7 +78,7 @@ impl<'r> Iterator for Annotations<'r> {
 impl<'r> Annotation<'r> {
     /// The first kind in upstream's order that is there.
     fn read(body: &'r [u8], names: &'r Sequence) -> Self {
-        let text = |bytes: &'r [u8]| String::from_utf8_lossy(bytes);
+        let interned = |kind, iid| names.text(kind, iid).map(Cow::Borrowed);
         let (mut name, mut proto_name) = (None, None);
         // The lower the rank, the earlier a reader looks for it.
         let mut best = (u32::MAX, Value::None);
@@ -87,7 +88,7 @@ impl<'r> Annotation<'r> {
             let number = field.value.uint64().ok();
             let found = match (field.number, number, bytes) {
                 (1, Some(iid), _) => {
-                    name = names.text(ARG_NAMES, iid);
+                    name = interned(ARG_NAMES, iid);
                     continue;
                 }
                 (10, _, Some(it)) => {
@@ -95,7 +96,7 @@ impl<'r> Annotation<'r> {
                     continue;
                 }
                 (13, Some(iid), _) => {
-                    proto_name = names.text(PROTO_NAMES, iid);
+                    proto_name = interned(PROTO_NAMES, iid);
                     continue;
                 }
                 (16, _, Some(it)) => {
@@ -112,7 +113,7 @@ impl<'r> Annotation<'r> {
                     Err(_) => continue,
                 },
                 (6, _, Some(it)) => (6, Value::Text(text(it))),
-                (17, Some(iid), _) => match names.text(ARG_TEXTS, iid) {
+                (17, Some(iid), _) => match interned(ARG_TEXTS, iid) {
                     Some(it) => (7, Value::Text(it)),
                     None => continue,
                 },

@@ -6,11 +6,13 @@ use protozero::{Reader, Value as Wire};
 
 use super::annotation::Annotations;
 use super::decoded::{CounterValue, Decoded, EventKind};
-use super::sequence::{
-    CATEGORIES, CORRELATION_IDS, LOCATIONS, LOG_BODIES, NAMES, Sequence, number, string,
-};
+use super::interned::{Location, Text, hash, string, text};
+use super::sequence::{CATEGORIES, CORRELATION_IDS, LOG_BODIES, NAMES, Sequence, number};
 use super::tracks::{Track, Tracks};
 use crate::packets::Place;
+
+/// Categories of an event that are looked at. Programs write a few.
+pub(super) const CATEGORIES_MAX: usize = 64;
 
 /// An event. It borrows from the reader until the next one is read.
 #[derive(Clone, Copy, Debug)]
@@ -90,28 +92,52 @@ impl<'r> Event<'r> {
     /// Its name. Ends of slices and values of counters have none.
     #[must_use]
     pub fn name(&self) -> Option<Cow<'r, str>> {
+        self.label().map(Label::text)
+    }
+
+    /// What stands for its name in comparisons, however long that is.
+    pub(crate) fn name_hash(&self) -> Option<u64> {
+        self.label().map(Label::hash)
+    }
+
+    fn label(&self) -> Option<Label<'r>> {
         let mut name = None;
         for field in fields(self.body) {
             match (field.number, field.value) {
                 // A number goes before a text.
-                (10, Wire::Varint(iid)) if iid != 0 => return self.names.text(NAMES, iid),
-                (23, Wire::Len(text)) => name = Some(String::from_utf8_lossy(text)),
+                (10, Wire::Varint(iid)) if iid != 0 => {
+                    return self.names.interned(NAMES, iid).map(Label::Interned);
+                }
+                (23, Wire::Len(text)) => name = Some(Label::Inline(text)),
                 _ => {}
             }
         }
         name
     }
 
-    /// Its categories. One whose number nothing defines is `unknown(NUMBER)`.
+    /// Its categories, at most 64. One whose number nothing defines is `unknown(NUMBER)`.
     pub fn categories(&self) -> impl Iterator<Item = Cow<'r, str>> + use<'r> {
-        let names = self.names;
-        let by_number = fields(self.body).filter_map(move |field| match field.value {
-            Wire::Varint(iid) if field.number == 3 => Some(
-                names.text(CATEGORIES, iid).unwrap_or_else(|| format!("unknown({iid})").into()),
-            ),
+        self.category_labels().map(Label::text)
+    }
+
+    /// What stands for its categories in comparisons, if it has any.
+    pub(crate) fn categories_hash(&self) -> Option<u64> {
+        // In their order.
+        self.category_labels().map(Label::hash).reduce(|a, b| a.rotate_left(1) ^ b)
+    }
+
+    fn category_labels(&self) -> impl Iterator<Item = Label<'r>> + use<'r> {
+        let (names, body) = (self.names, self.body);
+        let by_number = fields(body).filter_map(move |field| match field.value {
+            Wire::Varint(iid) if field.number == 3 => {
+                let known = names.interned(CATEGORIES, iid).map(Label::Interned);
+                Some(known.unwrap_or(Label::Unknown(iid)))
+            }
             _ => None,
         });
-        by_number.chain(texts(self.body, 22))
+        let by_text = fields(body).filter(|field| field.number == 22);
+        let by_text = by_text.filter_map(|field| field.value.bytes().ok().map(Label::Inline));
+        by_number.chain(by_text).take(CATEGORIES_MAX)
     }
 
     /// Its annotations.
@@ -156,7 +182,9 @@ impl<'r> Event<'r> {
         let body = fields(self.body).filter(|field| field.number == 21).last()?;
         let body = body.value.bytes().ok()?;
         Some(LogMessage {
-            body: number(body, 2).and_then(|iid| self.names.text(LOG_BODIES, iid)),
+            body: number(body, 2)
+                .and_then(|iid| self.names.text(LOG_BODIES, iid))
+                .map(Cow::Borrowed),
             priority: number(body, 3).unwrap_or(4),
             location: number(body, 1).and_then(|iid| self.location(iid)),
         })
@@ -167,8 +195,8 @@ impl<'r> Event<'r> {
     pub fn correlation_id(&self) -> Option<Cow<'r, str>> {
         fields(self.body).find_map(|field| match (field.number, field.value) {
             (52, Wire::Varint(id)) => Some(id.to_string().into()),
-            (53, Wire::Len(text)) => Some(String::from_utf8_lossy(text)),
-            (54, Wire::Varint(iid)) => self.names.text(CORRELATION_IDS, iid),
+            (53, Wire::Len(id)) => Some(text(id)),
+            (54, Wire::Varint(iid)) => self.names.text(CORRELATION_IDS, iid).map(Cow::Borrowed),
             _ => None,
         })
     }
@@ -180,7 +208,7 @@ impl<'r> Event<'r> {
     }
 
     fn location(&self, iid: u64) -> Option<SourceLocation<'r>> {
-        self.names.entry(LOCATIONS, iid).map(SourceLocation::read)
+        self.names.location(iid).map(SourceLocation::of)
     }
 }
 
@@ -189,16 +217,42 @@ impl<'r> SourceLocation<'r> {
         let (file, function) = (string(body, 2), string(body, 3));
         Self { file, function, line: number(body, 4) }
     }
+
+    fn of(interned: &'r Location) -> Self {
+        let text = |text: &'r Option<Box<str>>| text.as_deref().map(Cow::Borrowed);
+        let Location { file, function, line } = interned;
+        Self { file: text(file), function: text(function), line: *line }
+    }
+}
+
+/// A name or a category, as an event has it.
+enum Label<'r> {
+    Interned(&'r Text),
+    /// Nothing defines this number.
+    Unknown(u64),
+    Inline(&'r [u8]),
+}
+
+impl<'r> Label<'r> {
+    fn text(self) -> Cow<'r, str> {
+        match self {
+            Self::Interned(known) => Cow::Borrowed(&known.text),
+            Self::Unknown(iid) => format!("unknown({iid})").into(),
+            Self::Inline(bytes) => text(bytes),
+        }
+    }
+
+    fn hash(self) -> u64 {
+        match self {
+            Self::Interned(known) => known.hash,
+            label => hash(&label.text()),
+        }
+    }
 }
 
 pub(super) fn fields(body: &[u8]) -> impl Iterator<Item = protozero::Field<'_>> {
     let mut reader = Reader::new(body);
     std::iter::from_fn(move || reader.next_field().ok().flatten())
-}
-
-fn texts(body: &[u8], wanted: u32) -> impl Iterator<Item = Cow<'_, str>> {
-    let wanted = fields(body).filter(move |field| field.number == wanted);
-    wanted.filter_map(|field| field.value.bytes().ok().map(String::from_utf8_lossy))
 }
 
 fn flows(body: &[u8], fixed: u32, old: u32) -> impl Iterator<Item = u64> + use<'_> {

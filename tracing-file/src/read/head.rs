@@ -66,6 +66,8 @@ pub(super) struct EventHead<'p> {
     pub(super) extra: Vec<i64>,
     pub(super) extra_double: Vec<f64>,
     pub(super) log: Option<&'p [u8]>,
+    /// How many categories it has.
+    pub(super) categories: usize,
     /// A field with packed values, where they are not understood.
     pub(super) packed: Option<u32>,
     /// A field from the range of extensions.
@@ -90,6 +92,7 @@ impl<'p> EventHead<'p> {
                 (3 | 12 | 31 | 36 | 42 | 45 | 46 | 47 | 48, Value::Len(_)) => {
                     head.packed = Some(field.number);
                 }
+                (3, Value::Varint(_)) | (22, Value::Len(_)) => head.categories += 1,
                 (6, Value::Len(legacy)) => head.phase = super::sequence::number(legacy, 2),
                 (9, Value::Varint(value)) => head.of = value,
                 (10, Value::Varint(value)) => head.name_iid = Some(value),

@@ -62,7 +62,7 @@
 //! flagged packets before the first flag 1 and after a loss, values before their counter, events without a clock, ...
 //! [`TraceReader::counts`] says how many, and [`TraceReader::findings`] says what was wrong in the last packet.
 //!
-//! Limits, all of them counted: tables take at most 256 MiB ([`TraceReader::with_memory`]), a packet has at most
+//! Limits, all of them counted: 64 categories of an event are looked at; tables take at most 256 MiB ([`TraceReader::with_memory`]), a packet has at most
 //! 64 MiB, compressed packets unpack to at most 256 MiB each. A clock is known from the first snapshot on that has it;
 //! the last 64 snapshots of each clock are kept. Each machine has sequences and clocks of its own; the times of another
 //! machine are those of its own clock.
@@ -72,7 +72,9 @@ mod budget;
 mod clocks;
 mod decoded;
 mod event;
+mod found;
 mod head;
+mod interned;
 mod problem;
 mod reader;
 mod sequence;

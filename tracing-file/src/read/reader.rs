@@ -52,7 +52,7 @@ impl<R: Read> TraceReader<R> {
     /// Reads one packet, which may have an event. `false` at the end.
     pub(crate) fn next_packet(&mut self) -> Result<bool, ReadError> {
         self.decoded = None;
-        self.state.findings.clear();
+        self.state.found.findings.clear();
         match self.packets.next_packet() {
             Ok(Some(packet)) => {
                 self.place = packet.place;
@@ -63,7 +63,8 @@ impl<R: Read> TraceReader<R> {
             Err(error) => {
                 self.place = error.place();
                 if error.is_recoverable() {
-                    self.state.find_at(Problem::BrokenCompression, self.place);
+                    self.state.found.begin(self.place);
+                    self.state.find(Problem::BrokenCompression, self.place.offset);
                 }
                 Err(error)
             }
@@ -109,25 +110,18 @@ impl<R: Read> TraceReader<R> {
     /// The sequence of the last packet, if packets before it are missing.
     pub(crate) fn loss(&self) -> Option<SequenceId> {
         let is_loss = |finding: &Finding| finding.problem == Problem::Loss;
-        self.state.findings.iter().any(is_loss).then_some(self.state.last)
+        self.state.found.findings.iter().any(is_loss).then_some(self.state.last)
     }
 
     /// What was wrong in the last packet.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {
-        &self.state.findings
+        &self.state.found.findings
     }
 
     /// How often each problem was found so far. Events of error severity were refused.
     #[must_use]
     pub const fn counts(&self) -> &BTreeMap<Problem, u64> {
-        &self.state.counts
-    }
-}
-
-impl State {
-    fn find_at(&mut self, problem: Problem, place: Place) {
-        self.set_place(place);
-        self.find(problem, place.offset);
+        &self.state.found.counts
     }
 }

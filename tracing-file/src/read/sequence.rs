@@ -1,15 +1,15 @@
 //! What a reader remembers of one sequence: interned data, defaults, sums of counters.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use protozero::Reader;
 
 use super::budget::Budget;
+use super::interned::{Entry, Location, Text};
 use super::problem::Problem;
 
-/// Bytes that an entry takes beside its own.
-const ENTRY_COST: usize = 96;
+/// Bytes that a sum takes.
+const SUM_COST: usize = 96;
 
 /// Bytes that a sequence takes without its entries.
 pub(super) const SEQUENCE_COST: usize = 512;
@@ -49,7 +49,7 @@ pub(super) struct Sequence {
     pub(super) track: Option<u64>,
     pub(super) extra: Vec<u64>,
     pub(super) extra_double: Vec<u64>,
-    interned: BTreeMap<(u32, u64), Box<[u8]>>,
+    interned: BTreeMap<(u32, u64), Entry>,
     interned_cost: usize,
     /// Sums of incremental counters.
     sums: BTreeMap<u64, f64>,
@@ -74,7 +74,7 @@ impl Sequence {
     }
 
     fn forget_sums(&mut self, budget: &mut Budget) {
-        budget.give_back(self.sums.len() * ENTRY_COST);
+        budget.give_back(self.sums.len() * SUM_COST);
         self.sums.clear();
     }
 
@@ -125,33 +125,48 @@ impl Sequence {
                 continue;
             }
             if let Some(known) = self.interned.get(&(field.number, iid)) {
-                if **known != *entry {
+                if !known.is_same(entry) {
                     problem(Problem::IidRedefined, iid);
                 }
                 continue;
             }
-            let cost = ENTRY_COST + entry.len();
-            if !budget.take(cost) {
+            let Some((entry, cost)) = Entry::read(field.number, entry, budget) else {
                 return problem(Problem::LimitReached, iid);
-            }
+            };
             self.interned_cost += cost;
-            self.interned.insert((field.number, iid), entry.into());
+            self.interned.insert((field.number, iid), entry);
         }
     }
 
-    /// The entry `iid` of the interned field `kind`.
-    pub(super) fn entry(&self, kind: u32, iid: u64) -> Option<&[u8]> {
-        self.interned.get(&(kind, iid)).map(|entry| &**entry)
+    /// Whether there is an entry `iid` of the interned field `kind`.
+    pub(super) fn has(&self, kind: u32, iid: u64) -> bool {
+        self.interned.contains_key(&(kind, iid))
     }
 
-    /// The text of an entry, in its field 2.
-    pub(super) fn text(&self, kind: u32, iid: u64) -> Option<Cow<'_, str>> {
-        self.entry(kind, iid).map(|entry| string(entry, 2).unwrap_or_default())
+    /// An entry with its hash.
+    pub(super) fn interned(&self, kind: u32, iid: u64) -> Option<&Text> {
+        match self.interned.get(&(kind, iid))? {
+            Entry::Text(text) => Some(text),
+            Entry::Location(_) => None,
+        }
+    }
+
+    /// The text of an entry.
+    pub(super) fn text(&self, kind: u32, iid: u64) -> Option<&str> {
+        self.interned(kind, iid).map(|entry| &*entry.text)
+    }
+
+    /// An entry of the places in the source.
+    pub(super) fn location(&self, iid: u64) -> Option<&Location> {
+        match self.interned.get(&(LOCATIONS, iid))? {
+            Entry::Text(_) => None,
+            Entry::Location(location) => Some(location),
+        }
     }
 
     /// Adds to an incremental counter, and returns its sum.
     pub(super) fn sum(&mut self, track: u64, value: f64, budget: &mut Budget) -> Option<f64> {
-        if !self.sums.contains_key(&track) && !budget.take(ENTRY_COST) {
+        if !self.sums.contains_key(&track) && !budget.take(SUM_COST) {
             return None;
         }
         let sum = self.sums.entry(track).or_insert(0.0);
@@ -167,18 +182,6 @@ pub(super) fn number(body: &[u8], wanted: u32) -> Option<u64> {
     while let Ok(Some(field)) = reader.next_field() {
         if field.number == wanted {
             found = field.value.uint64().ok();
-        }
-    }
-    found
-}
-
-/// The last text in a field of a message.
-pub(super) fn string(body: &[u8], wanted: u32) -> Option<Cow<'_, str>> {
-    let mut found = None;
-    let mut reader = Reader::new(body);
-    while let Ok(Some(field)) = reader.next_field() {
-        if field.number == wanted {
-            found = field.value.bytes().ok().map(String::from_utf8_lossy);
         }
     }
     found

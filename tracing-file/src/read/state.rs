@@ -5,16 +5,15 @@ use std::collections::BTreeMap;
 use super::budget::Budget;
 use super::clocks::{Clocks, is_of_sequence};
 use super::decoded::{CounterValue, Decoded, EventKind};
+use super::event::CATEGORIES_MAX;
+use super::found::{FINDINGS_MAX, Found};
 use super::head::{EventHead, Head};
-use super::problem::{Finding, Problem};
+use super::problem::Problem;
 use super::sequence::{
     ARG_NAMES, CATEGORIES, LOCATIONS, LOG_BODIES, NAMES, SEQUENCE_COST, Sequence, SequenceId,
 };
 use super::tracks::{TrackKind, Tracks};
 use crate::packets::Place;
-
-/// Findings of one packet that are kept. All are counted.
-const FINDINGS_MAX: usize = 64;
 
 /// Extra counter values of one event.
 const EXTRA_MAX: usize = 8;
@@ -26,10 +25,8 @@ pub(crate) struct State {
     pub(super) clocks: Clocks,
     pub(super) tracks: Tracks,
     pub(super) sequences: BTreeMap<SequenceId, Sequence>,
-    pub(super) findings: Vec<Finding>,
-    pub(super) counts: BTreeMap<Problem, u64>,
+    pub(super) found: Found,
     pub(super) losses: u64,
-    place: Place,
     /// The sequence of the last packet.
     pub(super) last: SequenceId,
     has_extensions: bool,
@@ -44,10 +41,8 @@ impl State {
             clocks: Clocks::default(),
             tracks: Tracks::default(),
             sequences: BTreeMap::new(),
-            findings: Vec::new(),
-            counts: BTreeMap::new(),
+            found: Found::default(),
             losses: 0,
-            place: Place::default(),
             last: SequenceId::default(),
             has_extensions: false,
             no_sequence: Sequence::default(),
@@ -55,20 +50,12 @@ impl State {
     }
 
     pub(super) fn find(&mut self, problem: Problem, value: u64) {
-        *self.counts.entry(problem).or_insert(0) += 1;
-        if self.findings.len() < FINDINGS_MAX {
-            self.findings.push(Finding { problem, place: self.place, value });
-        }
-    }
-
-    pub(super) fn set_place(&mut self, place: Place) {
-        self.place = place;
+        self.found.add(problem, value);
     }
 
     /// Reads a packet. Returns the event in it, if there is one that is not refused.
     pub(super) fn packet(&mut self, packet: &[u8], place: Place) -> Option<Decoded> {
-        self.findings.clear();
-        self.place = place;
+        self.found.begin(place);
         let head = match Head::read(packet) {
             Ok(head) => head,
             Err(error) => {
@@ -94,12 +81,9 @@ impl State {
         }
         let time = head.timestamp.map(|stamp| self.time(&head, stamp));
         if let Some(descriptor) = head.descriptor {
-            let mut problems = Vec::new();
-            let Self { tracks, budget, .. } = self;
-            tracks.describe(descriptor, head.sequence.machine, place, budget, |it, value| {
-                problems.push((it, value))
-            });
-            problems.into_iter().for_each(|(problem, value)| self.find(problem, value));
+            let Self { tracks, budget, found, .. } = self;
+            let find = |problem, value| found.add(problem, value);
+            tracks.describe(descriptor, head.sequence.machine, place, budget, find);
         }
         let event = head.event?;
         let start = (event.as_ptr() as usize).saturating_sub(packet.as_ptr() as usize);
@@ -141,9 +125,8 @@ impl State {
             self.find(Problem::LimitReached, id.into());
             return needs_state;
         }
-        let Self { sequences, budget, .. } = self;
+        let Self { sequences, budget, found, .. } = self;
         let sequence = sequences.entry(key).or_default();
-        let mut problems = Vec::new();
         sequence.packets += 1;
         // Services set bit 1 alone in the first packet of every sequence.
         let is_loss = head.dropped > 1 || (head.dropped == 1 && sequence.packets > 1);
@@ -155,17 +138,16 @@ impl State {
         if let Some(defaults) = head.defaults {
             sequence.set_defaults(defaults);
         }
+        self.losses += u64::from(is_loss);
+        if is_loss {
+            found.add(Problem::Loss, id.into());
+        }
         match head.interned {
-            Some(_) if !sequence.is_valid => problems.push((Problem::InternedInvalid, id.into())),
-            Some(data) => sequence.intern(data, budget, |it, value| problems.push((it, value))),
+            Some(_) if !sequence.is_valid => found.add(Problem::InternedInvalid, id.into()),
+            Some(data) => sequence.intern(data, budget, |it, value| found.add(it, value)),
             None => {}
         }
         let is_skipped = needs_state && !sequence.is_valid;
-        self.losses += u64::from(is_loss);
-        if is_loss {
-            self.find(Problem::Loss, id.into());
-        }
-        problems.into_iter().for_each(|(problem, value)| self.find(problem, value));
         // A packet with a snapshot alone is read whatever its flags are.
         if is_skipped && head.snapshot.is_none() {
             self.find(Problem::SkippedInvalid, id.into());
@@ -213,7 +195,7 @@ impl State {
         let kind = self.kind(id, track, named, &event)?;
         let extra = self.extra(id, &event)?;
         if track != 0 {
-            self.tracks.note_undescribed(track, self.place, &mut self.budget);
+            self.tracks.note_undescribed(track, self.found.place, &mut self.budget);
         }
         if event.log.is_some() && self.tracks.thread(track).is_none() {
             self.find(Problem::LogTrack, track);
@@ -333,7 +315,7 @@ impl State {
     fn check_names(&mut self, id: SequenceId, event: &EventHead<'_>) {
         match event.name_iid {
             Some(0) => self.find(Problem::ZeroIid, id.id.into()),
-            Some(iid) if self.sequence(id).entry(NAMES, iid).is_none() => {
+            Some(iid) if !self.sequence(id).has(NAMES, iid) => {
                 self.find(Problem::UnknownIid, iid);
             }
             _ => {}
@@ -341,10 +323,13 @@ impl State {
         for (kind, field) in [(LOG_BODIES, 2), (LOCATIONS, 1)] {
             let iid = event.log.and_then(|log| super::sequence::number(log, field));
             if let Some(iid) = iid
-                && self.sequence(id).entry(kind, iid).is_none()
+                && !self.sequence(id).has(kind, iid)
             {
                 self.find(Problem::UnknownIid, iid);
             }
+        }
+        if event.categories > CATEGORIES_MAX {
+            self.find(Problem::LimitReached, id.id.into());
         }
         if let Some(field) = event.packed {
             self.find(Problem::Packed, field.into());
@@ -366,17 +351,20 @@ impl State {
                 (3, protozero::Value::Varint(iid)) => {
                     if iid == 0 {
                         self.find(Problem::ZeroIid, id.id.into());
-                    } else if self.sequence(id).entry(CATEGORIES, iid).is_none() {
+                    } else if !self.sequence(id).has(CATEGORIES, iid) {
                         self.find(Problem::UnknownIid, iid);
                     }
                 }
                 (4, protozero::Value::Len(annotation)) => self.check_annotation(id, annotation),
-                (47, protozero::Value::Fixed64(flow)) => begun.push(flow),
-                (48, protozero::Value::Fixed64(flow)) => ended.push(flow),
+                (47, protozero::Value::Fixed64(flow)) if begun.len() < FINDINGS_MAX => {
+                    begun.push(flow)
+                }
+                (48, protozero::Value::Fixed64(flow)) if ended.len() < FINDINGS_MAX => {
+                    ended.push(flow)
+                }
                 _ => {}
             }
         }
-        begun.truncate(FINDINGS_MAX);
         if let Some(flow) = ended.iter().find(|flow| begun.contains(flow)) {
             self.find(Problem::FlowInBothLists, *flow);
         }
@@ -390,16 +378,16 @@ impl State {
     fn check_annotation(&mut self, id: SequenceId, annotation: &[u8]) {
         let iid = super::sequence::number(annotation, 1);
         match iid {
-            Some(iid) if iid != 0 && self.sequence(id).entry(ARG_NAMES, iid).is_none() => {
+            Some(iid) if iid != 0 && !self.sequence(id).has(ARG_NAMES, iid) => {
                 self.find(Problem::UnknownIid, iid);
             }
-            None | Some(0) if super::sequence::string(annotation, 10).is_none() => {
+            None | Some(0) if super::interned::string(annotation, 10).is_none() => {
                 self.find(Problem::NamelessAnnotation, id.id.into());
             }
             _ => {}
         }
         if let Some(iid) = super::sequence::number(annotation, 17)
-            && self.sequence(id).entry(super::sequence::ARG_TEXTS, iid).is_none()
+            && !self.sequence(id).has(super::sequence::ARG_TEXTS, iid)
         {
             self.find(Problem::UnknownIid, iid);
         }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::trace_bytes;
+use crate::testing::{text_bytes, trace_bytes};
 
 /// The events of a trace, one a line, after `TIME TRACK`.
 fn events(bytes: &[u8]) -> Vec<String> {
@@ -357,4 +357,105 @@ fn lists_of_an_event_have_a_bound() {
     (defaults[1], defaults[2]) = (len as u8 | 0x80, (len >> 7) as u8);
     sequence.set_defaults(&defaults);
     assert_eq!((sequence.extra.len(), sequence.extra_double.len()), (64, 64));
+}
+
+/// A packet with a timestamp and this event.
+fn event(fields: &str) -> String {
+    format!(
+        "packet {{ timestamp: 1 trusted_packet_sequence_id: 1 track_event {{ type: TYPE_INSTANT {fields} }} }}"
+    )
+}
+
+#[test]
+fn what_an_event_costs_does_not_depend_on_interned_texts() {
+    let long = "x".repeat(100_000);
+    let texts = format!(
+        "packet {{ trusted_packet_sequence_id: 1 sequence_flags: 1 interned_data {{
+             event_names {{ iid: 1 name: '{long}' }} event_categories {{ iid: 1 name: '{long}' }}
+             debug_annotation_names {{ iid: 1 name: '{long}' }}
+             debug_annotation_string_values {{ iid: 1 str: '{long}' }}
+             source_locations {{ iid: 1 file_name: '{long}' function_name: '{long}' }}
+             log_message_body {{ iid: 1 body: '{long}' }} }} }}"
+    );
+    let one = event(
+        "name_iid: 1 category_iids: [1, 1, 1] source_location_iid: 1
+         debug_annotations { name_iid: 1 string_value_iid: 1 }
+         log_message { body_iid: 1 source_location_iid: 1 }",
+    );
+    let trace = trace_bytes(&(texts + &one.repeat(100)));
+    let mut shown = 0;
+    let work = text_bytes(|| {
+        let mut reader = TraceReader::new(trace.as_slice());
+        while let Some(event) = reader.next_event().unwrap() {
+            let _ = (event.name_hash(), event.categories_hash());
+            shown +=
+                event.name().unwrap().len() + event.categories().map(|it| it.len()).sum::<usize>();
+            let location = event.source_location().unwrap();
+            shown += location.file.unwrap().len() + location.function.unwrap().len();
+            shown += event.log_message().unwrap().body.unwrap().len();
+            for annotation in event.annotations() {
+                let Value::Text(value) = annotation.value else { panic!("no text") };
+                shown += annotation.name.unwrap().len() + value.len();
+            }
+        }
+    });
+    // All of each text is there, and was converted and hashed once.
+    assert_eq!(shown, 100 * 9 * long.len());
+    assert!(work <= 3 * trace.len(), "{work}");
+}
+
+#[test]
+fn an_event_has_at_most_64_categories() {
+    let interned = "packet { trusted_packet_sequence_id: 1 sequence_flags: 1
+                             interned_data { event_categories { iid: 1 name: 'c' } } }";
+    let count = |fields: &str| {
+        let bytes = trace_bytes(&(interned.to_owned() + &event(fields)));
+        let mut reader = TraceReader::new(bytes.as_slice());
+        let count = reader.next_event().unwrap().unwrap().categories().count();
+        (count, reader.counts().get(&Problem::LimitReached).copied().unwrap_or(0))
+    };
+    assert_eq!(count(&"category_iids: 1 ".repeat(64)), (64, 0));
+    assert_eq!(count(&"category_iids: 1 ".repeat(65)), (64, 1));
+    let both = "category_iids: 1 ".repeat(32) + &"categories: 'd' ".repeat(33);
+    assert_eq!(count(&both), (64, 1));
+}
+
+#[test]
+fn interned_texts_are_utf8() {
+    let interned = |text: &str| {
+        format!(
+            "packet {{ trusted_packet_sequence_id: 1 interned_data {{ event_names {{ iid: 1 name: '{text}' }} }} }}"
+        )
+    };
+    let first = interned("ab??d").replacen("packet {", "packet { sequence_flags: 1", 1);
+    let named = event("name_iid: 1");
+    let (same, other) = (interned("ab??d"), interned("ab??e"));
+    let mut bytes = trace_bytes(&(first + &same + &other + &named));
+    // Two bytes that are no UTF-8.
+    while let Some(at) = bytes.windows(2).position(|pair| pair == b"??") {
+        bytes[at..at + 2].copy_from_slice(&[0xff, 0xfe]);
+    }
+    let mut reader = TraceReader::new(bytes.as_slice());
+    assert_eq!(reader.next_event().unwrap().unwrap().name().unwrap(), "ab\u{fffd}\u{fffd}d");
+    assert_eq!(reader.counts()[&Problem::IidRedefined], 1);
+    // 3 bytes for each: 96 + 9.
+    let refused = |memory| {
+        let mut reader = TraceReader::with_memory(bytes.as_slice(), memory);
+        while reader.next_event().unwrap().is_some() {}
+        reader.counts().get(&Problem::LimitReached).copied().unwrap_or(0)
+    };
+    assert_eq!((refused(512 + 105), refused(512 + 104)), (0, 3));
+}
+
+#[test]
+fn texts_of_tracks_take_memory() {
+    let long = "x".repeat(1000);
+    let named = format!("packet {{ track_descriptor {{ uuid: 8 name: '{long}' }} }}");
+    let unit =
+        format!("packet {{ track_descriptor {{ uuid: 8 counter {{ unit_name: '{long}' }} }} }}");
+    let merged = format!("packet {{ track_descriptor {{ uuid: 8 sibling_merge_key: '{long}' }} }}");
+    let later = "packet { track_descriptor { uuid: 8 } }".to_owned() + &named;
+    for trace in [named, unit, merged, later] {
+        assert_eq!((refused(&trace, 256 + 1010), refused(&trace, 256 + 999)), (0, 1), "{trace}");
+    }
 }

@@ -187,14 +187,18 @@ impl Tracks {
             const UNMERGED: i32 = 2;
             let is_renamed = track.name.is_some() && known.name != track.name;
             if is_renamed && (known.name.is_none() || known.merge.0 == UNMERGED) {
+                let len = |track: &Track| track.name.as_ref().map_or(0, |name| name.len());
+                if !budget.take(len(&track)) {
+                    return problem(Problem::LimitReached, track.uuid);
+                }
+                budget.give_back(len(known));
                 known.name = track.name;
             } else if is_renamed {
                 problem(Problem::TrackRenamed, track.uuid);
             }
             return;
         }
-        let texts = track.name.as_ref().map_or(0, |name| name.len());
-        if !budget.take(TRACK_COST + texts) {
+        if !budget.take(TRACK_COST + track.text_bytes()) {
             return problem(Problem::LimitReached, track.uuid);
         }
         if let TrackKind::Thread { pid, tid } = track.kind {
@@ -211,6 +215,15 @@ impl Tracks {
 }
 
 impl Track {
+    fn text_bytes(&self) -> usize {
+        let unit = match &self.kind {
+            TrackKind::Counter(Counter { unit: Some(unit), .. }) => unit.len(),
+            _ => 0,
+        };
+        let merge_key = self.merge.1.as_ref().map_or(0, |key| key.len());
+        self.name.as_ref().map_or(0, |name| name.len()) + unit + merge_key
+    }
+
     fn agrees(&self, other: &Self) -> bool {
         (self.parent, &self.kind, &self.merge) == (other.parent, &other.kind, &other.merge)
     }

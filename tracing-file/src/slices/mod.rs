@@ -56,6 +56,7 @@ struct Mark {
     is_begin: bool,
     place: Place,
     tag: u32,
+    /// Hashes of the name and of the categories, if they are there.
     name: Option<u64>,
     categories: Option<u64>,
 }
@@ -120,7 +121,7 @@ impl Slices {
             .tracks
             .entry(track)
             .or_insert_with(|| TrackSlices { sequence, ..TrackSlices::default() });
-        let (name, categories) = labels(event);
+        let (name, categories) = (event.name_hash(), event.categories_hash());
         let at_ns = event.timestamp_ns();
         let mark = Mark { at_ns, is_begin, place, tag, name, categories };
         if slices.sequence != sequence && slices.unordered.is_none() {
@@ -261,19 +262,4 @@ impl Pair {
         let (tag, is_crossing) = (self.begin.tag, self.is_crossing);
         done(self.end.place, OutcomeKind::Closed { tag, duration_ns, is_crossing });
     }
-}
-
-/// Hashes of the name and of the categories, if they are there.
-fn labels(event: &Event<'_>) -> (Option<u64>, Option<u64>) {
-    let name = event.name().map(|name| fnv(0, name.as_bytes()));
-    let categories = event.categories().map(|name| fnv(1, name.as_bytes())).reduce(|a, b| {
-        // In their order.
-        a.rotate_left(1) ^ b
-    });
-    (name, categories)
-}
-
-fn fnv(seed: u64, bytes: &[u8]) -> u64 {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325 ^ seed, step)
 }

@@ -89,3 +89,33 @@ fn pairs_that_are_decided_give_their_memory_back() {
     let crossing = OutcomeKind::Closed { tag: 0, duration_ns, is_crossing: true };
     assert_eq!(outcomes.last(), Some(&crossing));
 }
+
+#[test]
+fn names_are_compared_by_what_they_are_and_not_by_their_numbers() {
+    let event = |sequence: u32, at: u64, of: &str, name: &str| {
+        format!(
+            "packet {{ timestamp: {at} trusted_packet_sequence_id: {sequence}
+                       track_event {{ type: TYPE_SLICE_{of} track_uuid: 1 {name} }} }}"
+        )
+    };
+    let name = |sequence, iid, name: &str| {
+        format!(
+            "packet {{ trusted_packet_sequence_id: {sequence} sequence_flags: 1
+                       interned_data {{ event_names {{ iid: {iid} name: '{name}' }} }} }}"
+        )
+    };
+    let bytes = trace_bytes(
+        &(name(1, 1, "a")
+            + &name(2, 2, "a")
+            + &event(1, 1, "BEGIN", "name_iid: 1")
+            + &event(1, 2, "BEGIN", "name: 'b'")
+            + &event(2, 9, "END", "name_iid: 2")),
+    );
+    let mut trace = TraceReader::new(bytes.as_slice());
+    let (mut slices, mut found) = (Slices::new(1 << 20), Vec::new());
+    while let Some(event) = trace.next_event().unwrap() {
+        slices.add(&event, 0, |outcome| found.push(outcome.kind));
+    }
+    slices.finish(|outcome| found.push(outcome.kind));
+    assert_eq!(found, [closed(8)]);
+}

@@ -206,11 +206,13 @@ pub(super) struct Labels {
     twins: Twins,
     known: BTreeMap<(u32, u64), Label>,
     pub(super) bytes: usize,
+    /// Bytes of all labels that were made.
+    pub(super) made_bytes: u64,
 }
 
 impl Labels {
     pub(super) fn new(tracks: &Tracks) -> Self {
-        Self { twins: Twins::new(tracks), known: BTreeMap::new(), bytes: 0 }
+        Self { twins: Twins::new(tracks), known: BTreeMap::new(), bytes: 0, made_bytes: 0 }
     }
 
     pub(super) fn of(&mut self, tracks: &Tracks, machine: u32, uuid: u64) -> &Label {
@@ -218,10 +220,11 @@ impl Labels {
             self.known.clear();
             self.bytes = 0;
         }
-        let Self { twins, bytes, .. } = self;
+        let Self { twins, bytes, made_bytes, .. } = self;
         self.known.entry((machine, uuid)).or_insert_with(|| {
             let label = Label::new(tracks, twins, machine, uuid);
             *bytes += label.bytes();
+            *made_bytes += label.bytes() as u64;
             label
         })
     }

@@ -66,6 +66,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 mod text;
+mod work;
 mod writer;
 
 pub use filter::Filter;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::row::{Note, Row, RowKind};
+use super::row::{Hashes, Note, Row, RowKind};
 use crate::read::Budget;
 
 /// Slices of one track that upstream's reader keeps open.
@@ -26,6 +26,7 @@ struct Open {
     at_ns: u64,
     is_named: bool,
     cost: usize,
+    hashes: Hashes,
     texts: Texts,
 }
 
@@ -46,11 +47,10 @@ impl Nesting {
     pub(super) fn annotate(&mut self, rows: &mut [Row]) -> Vec<Note> {
         let mut notes = vec![Note::default(); rows.len()];
         for at in 0..rows.len() {
-            let (before, rest) = rows.split_at_mut(at);
-            let Some(row) = rest.first_mut() else { break };
+            let Some(row) = rows.get_mut(at) else { break };
             match row.kind {
                 RowKind::Begin => notes[at].depth = self.begin(row, at),
-                RowKind::End => notes[at] = self.end(row, before, &mut notes),
+                RowKind::End => notes[at] = self.end(row, &mut notes),
                 RowKind::Counter(_) | RowKind::State => {}
                 _ => notes[at].depth = self.depth(row.track),
             }
@@ -86,15 +86,15 @@ impl Nesting {
             self.refused += 1;
             return depth;
         }
-        let (at_ns, is_named) = (row.key.0, row.is_named);
-        let open = Open { at_ns, is_named, cost, texts: Texts::Row(at) };
+        let (at_ns, is_named, hashes) = (row.key.0, row.is_named, row.hashes);
+        let open = Open { at_ns, is_named, cost, hashes, texts: Texts::Row(at) };
         self.tracks.entry(row.track).or_default().push(open);
         depth
     }
 
-    fn end(&mut self, row: &mut Row, before: &[Row], notes: &mut [Note]) -> Note {
+    fn end(&mut self, row: &mut Row, notes: &mut [Note]) -> Note {
         let Some(track) = self.tracks.get_mut(&row.track) else { return Note::default() };
-        let Some(index) = track.iter().rposition(|open| open.fits(row, before)) else {
+        let Some(index) = track.iter().rposition(|open| open.hashes.fit(row.hashes)) else {
             return Note { depth: track.len() as u16, ..Note::default() };
         };
         // The slices within it end with it.
@@ -124,20 +124,5 @@ impl Nesting {
             }
         }
         note
-    }
-}
-
-impl Open {
-    /// Whether `end` may end it. A name or category that the end leaves out fits any slice.
-    fn fits(&self, end: &Row, rows: &[Row]) -> bool {
-        let (name, categories) = match &self.texts {
-            Texts::Row(at) => match rows.get(*at) {
-                Some(row) => (&row.name, &row.categories),
-                None => return false,
-            },
-            Texts::Kept(name, categories) => (name, categories),
-        };
-        (end.name.is_none() || end.name == *name)
-            && (end.categories.is_empty() || end.categories == *categories)
     }
 }

@@ -50,6 +50,23 @@ pub(super) struct Row {
     pub(super) name: Option<Box<str>>,
     pub(super) categories: Box<str>,
     pub(super) details: Box<str>,
+    /// By which slices and ends are compared, however long their names are.
+    pub(super) hashes: Hashes,
+}
+
+/// Hashes of the name and of the categories, if there are any.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Hashes {
+    pub(super) name: Option<u64>,
+    pub(super) categories: Option<u64>,
+}
+
+impl Hashes {
+    /// Whether `end` may end a slice with these. A name or category that the end leaves out fits any slice.
+    pub(super) fn fit(self, end: Self) -> bool {
+        (end.name.is_none() || end.name == self.name)
+            && (end.categories.is_none() || end.categories == self.categories)
+    }
 }
 
 impl Row {
@@ -62,6 +79,11 @@ impl Row {
             + text(self.name.as_deref().unwrap_or_default())
             + text(&self.categories)
             + text(&self.details)
+    }
+
+    /// Bytes of its texts.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.name.as_deref().map_or(0, str::len) + self.categories.len() + self.details.len()
     }
 
     pub(super) const fn is_shown(&self) -> bool {

@@ -9,17 +9,25 @@ use super::json;
 use super::labels::Labels;
 use super::nesting::Nesting;
 use super::options::{Format, Options};
-use super::row::{Key, Row, RowKind};
+use super::row::{Hashes, Key, Row, RowKind};
 use super::survey::{Survey, next_packet};
 use super::text::TextLines;
-use crate::packets::ReadError;
+use super::work::{Work, WorkLimits};
+use crate::escape;
+use crate::packets::{CountedInput, ReadError};
 use crate::read::{Event, EventKind, Problem, SequenceId, TraceReader};
 
 /// How often a trace is read for its rows at most. Each time as many rows are written as memory takes.
 pub const PASSES_MAX: u32 = 100;
 
-/// Bytes of a name that are kept.
-const NAME_BYTES_MAX: usize = 32 << 10;
+/// Bytes of a name that are kept: one character more than is shown.
+const NAME_BYTES_MAX: usize = 4 * (escape::CHARS_MAX + 1);
+
+/// Names and categories together from which on a filter looks at them once, not for each event that has them.
+const LONG_NAME_BYTES: usize = 1024;
+
+/// Long names for which the result of the filter is known.
+const FITTING_MAX: usize = 4096;
 
 /// Bytes that open slices take.
 const OPEN_BYTES_MAX: usize = 64 << 20;
@@ -53,6 +61,8 @@ pub enum TimelineError {
     Seek(io::Error),
     /// After [`PASSES_MAX`] readings there are events left.
     TooManyPasses,
+    /// The trace names long texts, or unpacks to much, far out of proportion to its length.
+    TooMuchWork,
 }
 
 impl fmt::Debug for TimelineError {
@@ -71,6 +81,10 @@ impl fmt::Display for TimelineError {
                 "not all events are shown: to put them in order, the trace would be read more than {PASSES_MAX} times; \
                  choose a shorter time or fewer tracks"
             ),
+            Self::TooMuchWork => f.write_str(
+                "not all events are shown: their texts, or what compressed packets unpack to, are far too long for \
+                 this file; choose a shorter time, fewer tracks or fewer lines",
+            ),
         }
     }
 }
@@ -86,15 +100,26 @@ pub fn write(
     out: &mut impl Write,
     options: &Options,
 ) -> Result<Summary, TimelineError> {
+    write_within(input, out, options, WorkLimits::default())
+}
+
+/// As [`write`], with limits of its own.
+pub(super) fn write_within(
+    input: &mut (impl Read + Seek),
+    out: &mut impl Write,
+    options: &Options,
+    limits: WorkLimits,
+) -> Result<Summary, TimelineError> {
     input.seek(SeekFrom::Start(0)).map_err(TimelineError::Seek)?;
     let mut whole = CountedInput { input: &mut *input, bytes: 0 };
     let survey = Survey::new(&mut whole);
     // A file that grows meanwhile is read as far as it was known.
     let bytes = whole.bytes;
-    let mut timeline = Timeline::new(&survey, options, out);
+    let work = Work::new(limits, bytes);
+    let mut timeline = Timeline::new(&survey, options, out, work);
     for passes in 1..=PASSES_MAX {
         input.seek(SeekFrom::Start(0)).map_err(TimelineError::Seek)?;
-        if timeline.pass((&mut *input).take(bytes)).map_err(TimelineError::Output)? {
+        if timeline.pass((&mut *input).take(bytes))? {
             let (lines, unpaired) = (timeline.lines, timeline.nesting.refused);
             let Survey { earliest, problems, error, .. } = survey;
             let events = earliest.events();
@@ -107,19 +132,6 @@ pub fn write(
 /// As much of a name as is kept, which is more than is shown.
 fn kept(name: &str) -> &str {
     name.get(..name.floor_char_boundary(NAME_BYTES_MAX)).unwrap_or_default()
-}
-
-struct CountedInput<R> {
-    input: R,
-    bytes: u64,
-}
-
-impl<R: Read> Read for CountedInput<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let len = self.input.read(buffer)?;
-        self.bytes += len as u64;
-        Ok(len)
-    }
 }
 
 struct Timeline<'t, W> {
@@ -140,10 +152,13 @@ struct Timeline<'t, W> {
     /// Sequences that lost packets, and had no event since.
     losses: BTreeSet<SequenceId>,
     lines: u64,
+    work: Work,
+    /// Whether long names and categories fit the filter. A counter's name is that of its track.
+    fitting: BTreeMap<(Option<u64>, Option<u64>, u64), bool>,
 }
 
 impl<'t, W: Write> Timeline<'t, W> {
-    fn new(survey: &'t Survey, options: &'t Options, out: &'t mut W) -> Self {
+    fn new(survey: &'t Survey, options: &'t Options, out: &'t mut W, work: Work) -> Self {
         let shift = if options.is_absolute { 0 } else { survey.start_ns };
         let (from, to) = (options.filter.from_ns, options.filter.to_ns.unwrap_or(u64::MAX));
         let has_colours = options.format == Format::ColouredText;
@@ -161,16 +176,19 @@ impl<'t, W: Write> Timeline<'t, W> {
             bound: None,
             losses: BTreeSet::new(),
             lines: 0,
+            work,
+            fitting: BTreeMap::new(),
         }
     }
 
     /// Reads the trace once. Returns whether all rows are written.
-    fn pass(&mut self, input: impl Read) -> io::Result<bool> {
+    fn pass(&mut self, input: impl Read) -> Result<bool, TimelineError> {
         let mut reader = TraceReader::new(input);
         let (mut events, mut error) = (0, None);
         self.losses.clear();
         while next_packet(&mut reader, &mut error) {
             self.losses.extend(reader.loss());
+            self.work.read(reader.packets.read(), reader.packets.unpacked());
             if let Some(event) = reader.event() {
                 events += 1;
                 self.add(&event);
@@ -181,7 +199,9 @@ impl<'t, W: Write> Timeline<'t, W> {
             if self.is_over() {
                 return Ok(true);
             }
+            self.work.check()?;
         }
+        self.work.end_pass();
         for sequence in std::mem::take(&mut self.losses) {
             // Behind all packets. No row is read after these, so that they all are written at once.
             self.add_loss(sequence, 0, (self.survey.end_ns, u64::MAX, false));
@@ -226,6 +246,7 @@ impl<'t, W: Write> Timeline<'t, W> {
                 name: None,
                 categories: "".into(),
                 details: "".into(),
+                hashes: Hashes::default(),
             });
         }
     }
@@ -239,8 +260,14 @@ impl<'t, W: Write> Timeline<'t, W> {
     /// Whether events of a track are shown.
     fn is_wanted(&mut self, machine: u32, track: u64) -> bool {
         let filter = &self.options.filter;
-        !filter.is_for_tracks()
-            || filter.track_fits(self.labels.of(&self.survey.tracks, machine, track), track)
+        if !filter.is_for_tracks() {
+            return true;
+        }
+        let label = self.labels.of(&self.survey.tracks, machine, track);
+        if label.shown.len() > LONG_NAME_BYTES {
+            self.work.add_text(label.shown.len() as u64);
+        }
+        filter.track_fits(label, track)
     }
 
     fn row(&mut self, event: &Event<'_>, key: Key) -> Row {
@@ -255,18 +282,19 @@ impl<'t, W: Write> Timeline<'t, W> {
             EventKind::Legacy(phase) => RowKind::Legacy(phase),
         };
         let is_json = self.options.format == Format::Json;
-        let Self { labels, survey, options, .. } = self;
         let name = event.name();
-        let shown_name = match kind {
-            RowKind::Counter(_) => labels.of(&survey.tracks, machine, track).name(),
-            _ => name.as_deref(),
-        };
-        let is_named = options.filter.names_fit(shown_name, event.categories());
+        let is_named = self.names_fit(event, name.as_deref());
         let is_in_range = key.0 >= self.range_ns.0;
         // An end is shown if its begin has the name, which is not known here.
         let has_details = is_in_range && (is_named || kind == RowKind::End);
         let is_slice = matches!(kind, RowKind::Begin | RowKind::End);
         let has_texts = has_details || is_slice;
+        let hashes = if is_slice {
+            Hashes { name: event.name_hash(), categories: event.categories_hash() }
+        } else {
+            Hashes::default()
+        };
+        let Self { labels, survey, .. } = self;
         Row {
             key,
             machine,
@@ -283,16 +311,49 @@ impl<'t, W: Write> Timeline<'t, W> {
             } else {
                 "".into()
             },
+            hashes,
         }
     }
 
+    /// Whether the name of an event and its categories fit the filter. Long ones are looked at once.
+    fn names_fit(&mut self, event: &Event<'_>, name: Option<&str>) -> bool {
+        let filter = &self.options.filter;
+        if filter.names.is_empty() && filter.categories.is_empty() {
+            return true;
+        }
+        let (machine, track) = (event.machine(), event.track_uuid());
+        let is_counter = matches!(event.kind(), EventKind::Counter(_));
+        let name = match is_counter {
+            true => self.labels.of(&self.survey.tracks, machine, track).name(),
+            false => name,
+        };
+        let bytes = name.map_or(0, str::len)
+            + event.categories().map(|category| category.len()).sum::<usize>();
+        if bytes <= LONG_NAME_BYTES {
+            return filter.names_fit(name, event.categories());
+        }
+        let own = if is_counter { track } else { 0 };
+        let key = (event.name_hash(), event.categories_hash(), own);
+        if let Some(fits) = self.fitting.get(&key) {
+            return *fits;
+        }
+        self.work.add_text(bytes as u64);
+        let fits = filter.names_fit(name, event.categories());
+        if self.fitting.len() >= FITTING_MAX {
+            self.fitting.clear();
+        }
+        self.fitting.insert(key, fits);
+        fits
+    }
+
     fn push(&mut self, row: Row) {
+        self.work.add_text(row.text_bytes() as u64);
         self.rows_bytes += row.bytes();
         self.rows.push(row);
     }
 
     /// Writes the rows that nothing can precede after `events` events. If that is not enough, the latest half goes.
-    fn make_room(&mut self, events: u64) -> io::Result<()> {
+    fn make_room(&mut self, events: u64) -> Result<(), TimelineError> {
         self.rows.sort_unstable_by_key(|row| row.key);
         let earliest = self.survey.earliest.behind(events);
         self.write_rows(self.rows.partition_point(|row| row.key.0 <= earliest))?;
@@ -310,7 +371,7 @@ impl<'t, W: Write> Timeline<'t, W> {
     }
 
     /// Writes the first `count` rows.
-    fn write_rows(&mut self, count: usize) -> io::Result<()> {
+    fn write_rows(&mut self, count: usize) -> Result<(), TimelineError> {
         let later = self.rows.split_off(count.min(self.rows.len()));
         let mut rows = std::mem::replace(&mut self.rows, later);
         self.rows_bytes = self.rows.iter().map(Row::bytes).sum();
@@ -319,6 +380,8 @@ impl<'t, W: Write> Timeline<'t, W> {
             let lines_max = usize::try_from(self.options.lines_max - self.lines);
             let shown = rows.iter().filter(|row| row.is_shown());
             for row in shown.take(lines_max.unwrap_or(usize::MAX)) {
+                self.work.add_text(std::mem::take(&mut self.labels.made_bytes));
+                self.work.check()?;
                 self.text.fit(self.labels.of(&self.survey.tracks, row.machine, row.track));
             }
         }
@@ -338,7 +401,9 @@ impl<'t, W: Write> Timeline<'t, W> {
                 Format::Json => json::push(&mut line, since_start_ns, row, begin, note, label),
                 _ => self.text.push(&mut line, shown_ns, row, begin, note, label),
             }
-            self.out.write_all(line.as_bytes())?;
+            self.work.add_text(line.len() as u64 + std::mem::take(&mut self.labels.made_bytes));
+            self.work.check()?;
+            self.out.write_all(line.as_bytes()).map_err(TimelineError::Output)?;
             self.lines += 1;
         }
         self.nesting.keep_texts(&mut rows);
