@@ -1,5 +1,5 @@
-//! What `with_memory` allows is what a reader takes, whatever a trace has. One test after the other: it is the memory of
-//! the whole process that is measured.
+//! What `with_memory` allows is what a reader takes, whatever a trace has. There is one test, as the memory of the
+//! whole process is measured.
 #![cfg(target_os = "linux")]
 
 use std::io::Read;
@@ -89,10 +89,10 @@ fn a_reader_takes_what_it_may() {
     let later = |at| if at < 3_000 { track(at, &[]) } else { track(at - 3_000, &named) };
     assert!(check("later names", 8, 6_000, later) > 0);
     assert!(check("tracks", 8, COUNT, |at| track(at, &[])) > 0);
-    let entries = |at: u32| {
+    let entries = |_| {
         let entry =
             |iid: u32| field(b"\x12", &[0x08, iid as u8 | 0x80, (iid >> 7) as u8 | 0x80, 1]);
-        interned(&(0..16_384).flat_map(|iid| entry(iid + 0 * at)).collect::<Vec<_>>())
+        interned(&(0..16_384).flat_map(entry).collect::<Vec<_>>())
     };
     assert!(check("entries", 8, 4, entries) > 0);
     // A packet of 8 MiB is there two or three times.

@@ -118,8 +118,8 @@ pub enum ReadError {
         /// What is wrong.
         error: io::Error,
     },
-    /// Compressed packets unpack to more than [`UNPACKED_PER_BYTE`] times the file so far, and [`UNPACKED_BYTES_MAX`]: a
-    /// small file could take hours to read.
+    /// Compressed packets unpack to more than [`UNPACKED_PER_BYTE`] times the file so far, and [`UNPACKED_BYTES_MAX`].
+    /// A small file could take hours to read.
     TooLong {
         /// The next of the compressed packets.
         place: Place,

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use protozero::Reader;
 
-use super::interned::text;
-use super::sequence::{ARG_NAMES, ARG_TEXTS, PROTO_NAMES, Sequence};
+use super::interned::{ARG_NAMES, ARG_TEXTS, PROTO_NAMES, text};
+use super::sequence::Sequence;
 
 /// Annotations in their order: of an event, of a dictionary, or of a list.
 #[derive(Clone, Copy, Debug)]

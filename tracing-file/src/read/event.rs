@@ -6,8 +6,10 @@ use protozero::{Reader, Value as Wire};
 
 use super::annotation::Annotations;
 use super::decoded::{CounterValue, Decoded, EventKind};
-use super::interned::{Location, Text, hash, string, text};
-use super::sequence::{CATEGORIES, CORRELATION_IDS, LOG_BODIES, NAMES, Sequence, number};
+use super::interned::{
+    CATEGORIES, CORRELATION_IDS, LOG_BODIES, Location, NAMES, Text, hash, number, string, text,
+};
+use super::sequence::Sequence;
 use super::tracks::{Track, Tracks};
 use crate::packets::Place;
 

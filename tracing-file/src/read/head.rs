@@ -93,7 +93,7 @@ impl<'p> EventHead<'p> {
                     head.packed = Some(field.number);
                 }
                 (3, Value::Varint(_)) | (22, Value::Len(_)) => head.categories += 1,
-                (6, Value::Len(legacy)) => head.phase = super::sequence::number(legacy, 2),
+                (6, Value::Len(legacy)) => head.phase = super::interned::number(legacy, 2),
                 (9, Value::Varint(value)) => head.of = value,
                 (10, Value::Varint(value)) => head.name_iid = Some(value),
                 (11, Value::Varint(value)) => head.track = Some(value),

@@ -6,7 +6,20 @@ use std::borrow::Cow;
 use protozero::Reader;
 
 use super::budget::Budget;
-use super::sequence::{LOCATIONS, number};
+
+/// Fields of `InternedData` that events refer to.
+pub(super) const CATEGORIES: u32 = 1;
+pub(super) const NAMES: u32 = 2;
+pub(super) const ARG_NAMES: u32 = 3;
+pub(super) const LOCATIONS: u32 = 4;
+pub(super) const LOG_BODIES: u32 = 20;
+pub(super) const PROTO_NAMES: u32 = 27;
+pub(super) const ARG_TEXTS: u32 = 29;
+pub(super) const CORRELATION_IDS: u32 = 43;
+
+/// Those of them that are kept.
+pub(super) const KEPT: [u32; 8] =
+    [CATEGORIES, NAMES, ARG_NAMES, LOCATIONS, LOG_BODIES, PROTO_NAMES, ARG_TEXTS, CORRELATION_IDS];
 
 /// Bytes that an entry takes beside its texts.
 const ENTRY_COST: usize = 96;
@@ -85,6 +98,18 @@ pub(super) fn text(bytes: &[u8]) -> Cow<'_, str> {
 /// The last text in a field of a message.
 pub(super) fn string(body: &[u8], wanted: u32) -> Option<Cow<'_, str>> {
     last(body, wanted).map(text)
+}
+
+/// The last number in a field of a message.
+pub(super) fn number(body: &[u8], wanted: u32) -> Option<u64> {
+    let mut found = None;
+    let mut reader = Reader::new(body);
+    while let Ok(Some(field)) = reader.next_field() {
+        if field.number == wanted {
+            found = field.value.uint64().ok();
+        }
+    }
+    found
 }
 
 /// By which names and categories are compared: FNV-1a.

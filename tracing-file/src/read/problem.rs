@@ -99,8 +99,8 @@ problems! {
     BrokenCompression: Error, "broken_compressed_packets", "byte",
         "compressed packets cannot be unpacked; compress whole packets with their tags";
     LimitReached: Warning, "limit_reached", "sequence",
-        "a limit of the reader is reached: its memory, or 64 categories of an event; clear incremental state more often, \
-         write fewer categories, or raise the limit of memory";
+        "a limit of the reader is reached: its memory, or 64 categories of an event; clear incremental state more \
+         often, write fewer categories, or raise the limit of memory";
     FatalSequence: Fatal, "sequence_state_without_sequence", "clock",
         "flag 2 or a clock of 64 to 127 without a sequence id: set trusted_packet_sequence_id";
     MissingSequenceId: Error, "track_event_missing_sequence_id", "",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use protozero::Reader;
 
 use super::budget::Budget;
-use super::interned::{Entry, Location, Text};
+use super::interned::{Entry, KEPT, LOCATIONS, Location, Text, number};
 use super::problem::Problem;
 
 /// Bytes that a sum takes.
@@ -16,19 +16,6 @@ pub(super) const SEQUENCE_COST: usize = 512;
 
 /// Tracks of extra counters that defaults may have. An event with more than 8 values is lost.
 const DEFAULTS_MAX: usize = 64;
-
-/// Fields of `InternedData` that events refer to.
-pub(super) const CATEGORIES: u32 = 1;
-pub(super) const NAMES: u32 = 2;
-pub(super) const ARG_NAMES: u32 = 3;
-pub(super) const LOCATIONS: u32 = 4;
-pub(super) const LOG_BODIES: u32 = 20;
-pub(super) const PROTO_NAMES: u32 = 27;
-pub(super) const ARG_TEXTS: u32 = 29;
-pub(super) const CORRELATION_IDS: u32 = 43;
-
-const KEPT: [u32; 8] =
-    [CATEGORIES, NAMES, ARG_NAMES, LOCATIONS, LOG_BODIES, PROTO_NAMES, ARG_TEXTS, CORRELATION_IDS];
 
 /// Which sequence: ids are those of the writers of one machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -173,16 +160,4 @@ impl Sequence {
         *sum += value;
         Some(*sum)
     }
-}
-
-/// The last number in a field of a message.
-pub(super) fn number(body: &[u8], wanted: u32) -> Option<u64> {
-    let mut found = None;
-    let mut reader = Reader::new(body);
-    while let Ok(Some(field)) = reader.next_field() {
-        if field.number == wanted {
-            found = field.value.uint64().ok();
-        }
-    }
-    found
 }

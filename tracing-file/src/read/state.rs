@@ -8,10 +8,11 @@ use super::decoded::{CounterValue, Decoded, EventKind};
 use super::event::CATEGORIES_MAX;
 use super::found::{FINDINGS_MAX, Found};
 use super::head::{EventHead, Head};
-use super::problem::Problem;
-use super::sequence::{
-    ARG_NAMES, CATEGORIES, LOCATIONS, LOG_BODIES, NAMES, SEQUENCE_COST, Sequence, SequenceId,
+use super::interned::{
+    ARG_NAMES, ARG_TEXTS, CATEGORIES, LOCATIONS, LOG_BODIES, NAMES, number, string,
 };
+use super::problem::Problem;
+use super::sequence::{SEQUENCE_COST, Sequence, SequenceId};
 use super::tracks::{TrackKind, Tracks};
 use crate::packets::Place;
 
@@ -321,7 +322,7 @@ impl State {
             _ => {}
         }
         for (kind, field) in [(LOG_BODIES, 2), (LOCATIONS, 1)] {
-            let iid = event.log.and_then(|log| super::sequence::number(log, field));
+            let iid = event.log.and_then(|log| number(log, field));
             if let Some(iid) = iid
                 && !self.sequence(id).has(kind, iid)
             {
@@ -376,18 +377,18 @@ impl State {
     }
 
     fn check_annotation(&mut self, id: SequenceId, annotation: &[u8]) {
-        let iid = super::sequence::number(annotation, 1);
+        let iid = number(annotation, 1);
         match iid {
             Some(iid) if iid != 0 && !self.sequence(id).has(ARG_NAMES, iid) => {
                 self.find(Problem::UnknownIid, iid);
             }
-            None | Some(0) if super::interned::string(annotation, 10).is_none() => {
+            None | Some(0) if string(annotation, 10).is_none() => {
                 self.find(Problem::NamelessAnnotation, id.id.into());
             }
             _ => {}
         }
-        if let Some(iid) = super::sequence::number(annotation, 17)
-            && !self.sequence(id).has(super::sequence::ARG_TEXTS, iid)
+        if let Some(iid) = number(annotation, 17)
+            && !self.sequence(id).has(ARG_TEXTS, iid)
         {
             self.find(Problem::UnknownIid, iid);
         }

@@ -362,7 +362,8 @@ fn lists_of_an_event_have_a_bound() {
 /// A packet with a timestamp and this event.
 fn event(fields: &str) -> String {
     format!(
-        "packet {{ timestamp: 1 trusted_packet_sequence_id: 1 track_event {{ type: TYPE_INSTANT {fields} }} }}"
+        "packet {{ timestamp: 1 trusted_packet_sequence_id: 1
+                   track_event {{ type: TYPE_INSTANT {fields} }} }}"
     )
 }
 

@@ -53,6 +53,9 @@
 //!
 //! If the rows take too much memory, the latest are left out, and the file is read once more for them. So the order
 //! is always that of time, and memory does not depend on the file. Events of equal times are in the order of the file.
+//!
+//! What all passes do has limits: they read the file at most 100 times, unpack at most 4 GiB and a thousand times the
+//! file, and make at most 4 GiB and 100 bytes of text for each byte that they read.
 
 mod details;
 mod filter;

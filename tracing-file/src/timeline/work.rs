@@ -1,7 +1,6 @@
 //! How much a timeline may cost. Each pass is bounded by its packets, but these may be short and name long texts, and
 //! may unpack to much more than the file.
 
-use super::writer::TimelineError;
 use crate::packets::UNPACKED_PER_BYTE;
 
 /// Limits of all passes together.
@@ -54,15 +53,12 @@ impl Work {
         self.text_bytes = self.text_bytes.saturating_add(bytes);
     }
 
-    pub(super) const fn check(&self) -> Result<(), TimelineError> {
+    pub(super) const fn is_within_limits(&self) -> bool {
         let unpacked_max = self.file_bytes.saturating_mul(UNPACKED_PER_BYTE);
         let unpacked_max = unpacked_max.saturating_add(self.limits.unpacked_bytes);
         let read = self.read_bytes.0.saturating_add(self.read_bytes.1);
         let text_max = read.saturating_mul(TEXT_PER_BYTE).saturating_add(self.limits.text_bytes);
         let unpacked = self.unpacked_bytes.0.saturating_add(self.unpacked_bytes.1);
-        if unpacked > unpacked_max || self.text_bytes > text_max {
-            return Err(TimelineError::TooMuchWork);
-        }
-        Ok(())
+        unpacked <= unpacked_max && self.text_bytes <= text_max
     }
 }

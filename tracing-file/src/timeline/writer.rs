@@ -23,7 +23,7 @@ pub const PASSES_MAX: u32 = 100;
 /// Bytes of a name that are kept: one character more than is shown.
 const NAME_BYTES_MAX: usize = 4 * (escape::CHARS_MAX + 1);
 
-/// Names and categories together from which on a filter looks at them once, not for each event that has them.
+/// Bytes of a name and its categories from which on a filter looks at them once, not for each event that has them.
 const LONG_NAME_BYTES: usize = 1024;
 
 /// Long names for which the result of the filter is known.
@@ -199,7 +199,7 @@ impl<'t, W: Write> Timeline<'t, W> {
             if self.is_over() {
                 return Ok(true);
             }
-            self.work.check()?;
+            self.check_work()?;
         }
         self.work.end_pass();
         for sequence in std::mem::take(&mut self.losses) {
@@ -209,6 +209,10 @@ impl<'t, W: Write> Timeline<'t, W> {
         self.rows.sort_unstable_by_key(|row| row.key);
         self.write_rows(self.rows.len())?;
         Ok(self.bound.take().is_none() || self.is_over())
+    }
+
+    fn check_work(&self) -> Result<(), TimelineError> {
+        self.work.is_within_limits().then_some(()).ok_or(TimelineError::TooMuchWork)
     }
 
     fn is_over(&self) -> bool {
@@ -381,7 +385,7 @@ impl<'t, W: Write> Timeline<'t, W> {
             let shown = rows.iter().filter(|row| row.is_shown());
             for row in shown.take(lines_max.unwrap_or(usize::MAX)) {
                 self.work.add_text(std::mem::take(&mut self.labels.made_bytes));
-                self.work.check()?;
+                self.check_work()?;
                 self.text.fit(self.labels.of(&self.survey.tracks, row.machine, row.track));
             }
         }
@@ -402,7 +406,7 @@ impl<'t, W: Write> Timeline<'t, W> {
                 _ => self.text.push(&mut line, shown_ns, row, begin, note, label),
             }
             self.work.add_text(line.len() as u64 + std::mem::take(&mut self.labels.made_bytes));
-            self.work.check()?;
+            self.check_work()?;
             self.out.write_all(line.as_bytes()).map_err(TimelineError::Output)?;
             self.lines += 1;
         }
