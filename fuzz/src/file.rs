@@ -54,10 +54,9 @@ fn list(input: &[u8]) {
         let mut lines = Vec::new();
         match timeline::write(&mut Cursor::new(input), &mut lines, &options) {
             Ok(summary) => assert!(summary.lines >= summary.events),
-            Err(error) => assert!(matches!(
-                error,
-                TimelineError::TooManyPasses | TimelineError::TooMuchWork
-            )),
+            Err(error) => {
+                assert!(matches!(error, TimelineError::TooManyPasses | TimelineError::TooMuchWork))
+            }
         }
         let lines = String::from_utf8(lines).expect("texts are UTF-8");
         assert!(lines.chars().all(|c| c == '\n' || !c.is_control()));

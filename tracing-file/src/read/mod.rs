@@ -66,8 +66,8 @@
 //! 64 MiB, compressed packets unpack to at most 256 MiB each, and 64 categories of an event are looked at. Where they
 //! unpack to more than 256 MiB and a thousand times the file, reading ends with
 //! [`ReadError::TooLong`](crate::packets::ReadError::TooLong). A clock is known from the first snapshot on that has
-//! it; the last 64 snapshots of each clock are kept. Each machine has sequences and clocks of its own; the times of another
-//! machine are those of its own clock.
+//! it; the last 64 snapshots of each clock are kept. Each machine has sequences and clocks of its own; the times of
+//! another machine are those of its own clock.
 //!
 //! An interned text is kept whole, and what an event costs does not depend on how long it is.
 

@@ -1,6 +1,8 @@
 //! An event in memory, until its line is written.
 
-use crate::read::CounterValue;
+use std::num::NonZeroU64;
+
+use crate::read::{CounterValue, Event};
 
 /// The place of a row in a timeline: its time, its packet, and losses before events.
 pub(super) type Key = (u64, u64, bool);
@@ -57,11 +59,17 @@ pub(super) struct Row {
 /// Hashes of the name and of the categories, if there are any.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hashes {
-    pub(super) name: Option<u64>,
-    pub(super) categories: Option<u64>,
+    name: Option<NonZeroU64>,
+    categories: Option<NonZeroU64>,
 }
 
 impl Hashes {
+    pub(super) fn of(event: &Event<'_>) -> Self {
+        // Every row has them, so they are small.
+        let small = |hash: u64| NonZeroU64::new(hash).unwrap_or(NonZeroU64::MIN);
+        Self { name: event.name_hash().map(small), categories: event.categories_hash().map(small) }
+    }
+
     /// Whether `end` may end a slice with these. A name or category that the end leaves out fits any slice.
     pub(super) fn fit(self, end: Self) -> bool {
         (end.name.is_none() || end.name == self.name)

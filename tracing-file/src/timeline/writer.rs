@@ -293,11 +293,7 @@ impl<'t, W: Write> Timeline<'t, W> {
         let has_details = is_in_range && (is_named || kind == RowKind::End);
         let is_slice = matches!(kind, RowKind::Begin | RowKind::End);
         let has_texts = has_details || is_slice;
-        let hashes = if is_slice {
-            Hashes { name: event.name_hash(), categories: event.categories_hash() }
-        } else {
-            Hashes::default()
-        };
+        let hashes = if is_slice { Hashes::of(event) } else { Hashes::default() };
         let Self { labels, survey, .. } = self;
         Row {
             key,
