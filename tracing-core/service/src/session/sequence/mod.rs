@@ -150,8 +150,9 @@ impl SequenceIds {
         self.parts().find_map(|part| part.ids.get(&(owner, sequence.writer))).copied()
     }
 
-    /// Forgets half of them at least: those of the producers that have the most. A reader knows no names of a sequence
-    /// with a new number, so a producer that makes more and more of them must not cost others theirs.
+    /// Forgets half of them at least: those of the users that have the most, and of these the producers that have the
+    /// most. A reader knows no names of a sequence with a new number, so a user who makes more and more of them, with
+    /// however many producers, must not cost others theirs.
     fn forget(&mut self) {
         let mut parts = std::mem::take(&mut self.shared).into_iter();
         if let Some(largest) = parts.next() {
@@ -170,12 +171,23 @@ impl SequenceIds {
             counts.insert(*owner, more.saturating_add(1));
         }
         drop(keys);
-        let mut by_count: Vec<_> = counts.iter().map(|(owner, count)| (*count, *owner)).collect();
+        let user_of = |identity: &Identity| (identity.machine_id, identity.uid);
+        let mut of_users = BlockMap::<(u32, u32), usize>::new();
+        for ((_, identity), owner) in owners.iter() {
+            let of_user = of_users.get_or_insert_with(user_of(identity), || 0);
+            *of_user = of_user.saturating_add(counts.get(owner).copied().unwrap_or(0));
+        }
+        let mut by_count = Vec::with_capacity(counts.len());
+        for ((_, identity), owner) in owners.iter() {
+            let of_user = of_users.get(&user_of(identity)).copied().unwrap_or(0);
+            let count = counts.get(owner).copied().unwrap_or(0);
+            by_count.push((of_user, count, *owner));
+        }
         by_count.sort_unstable();
         let mut left = ids.len();
         let half = left / 2;
         while left > half
-            && let Some((count, owner)) = by_count.pop()
+            && let Some((_, count, owner)) = by_count.pop()
         {
             counts.remove(&owner);
             left = left.saturating_sub(count);

@@ -91,6 +91,27 @@ fn what_is_forgotten_may_be_shared() {
     assert_eq!(source.id(lone), number, "that of the producer with few sequences is kept");
 }
 
+/// Many producers of one user, with few sequences each, do not cost the large producer of another user its numbers.
+#[test]
+fn the_user_with_the_most_sequences_loses_them() {
+    let limits = Limits { sequences_per_session_max: 200, ..Limits::DEFAULT };
+    let mut source = SequenceIds::new(&limits);
+    let of = |uid, producer, writer| SequenceKey {
+        producer: ProducerId::new(producer),
+        identity: Identity { uid, pid: None, machine_id: 0 },
+        writer: WriterId::new(writer),
+    };
+    let honest = |source: &mut SequenceIds| -> Vec<u32> {
+        (1..=50).map(|writer| source.id(of(1, 1, writer))).collect()
+    };
+    let numbers = honest(&mut source);
+    for number in 0..10_000_u16 {
+        source.id(of(2, 2 + number / 10, number % 10 + 1));
+        assert!(source.len() <= 200);
+    }
+    assert_eq!(honest(&mut source), numbers);
+}
+
 /// A session pays for its sequences in pieces, all but the first ones.
 #[test]
 fn sequences_are_charged() {
@@ -131,7 +152,8 @@ fn producers_of_sequences_are_charged() {
 fn a_user_without_memory_has_few_sequences() {
     let share = 3 * limits::SEQUENCES_PIECE_BYTES;
     let mut session = Paid::new(2 * share as u64);
-    let lone = SequenceKey { producer: ProducerId::new(60_000), ..key(0) };
+    let identity = Identity { uid: 60_000, pid: None, machine_id: 0 };
+    let lone = SequenceKey { identity, ..key(0) };
     let number = session.id(lone);
     let mut moved = 0;
     for number in 0..100_000 {
