@@ -3,7 +3,7 @@
 //! ```text
 //!   session: each buffer, as large as it may become    ─┐
 //!            with its index and histograms, sequences   ├─> account of the user ──> one half, all users three quarters
-//!   clone: what is in its buffers, and its sequences   ─┘                           of the service's memory
+//!   clone: what is in its buffers, sequences, config   ─┘                           of the service's memory
 //! ```
 //!
 //! A buffer that a session has no more is freed in pieces, and only when no clone is copied from it. It is on the
@@ -14,7 +14,9 @@ use super::flush_request::BufferGroup;
 use crate::buffer::TraceBuffer;
 use crate::buffers::{self, Buffers};
 use crate::error::SessionError;
+use crate::limits;
 use abi::ids::BufferId;
+use protozero::Message as _;
 
 /// What the buffers of a config count for.
 pub(crate) fn of_config(config: &protos::TraceConfig) -> Result<usize, SessionError> {
@@ -37,7 +39,12 @@ pub(crate) fn of_clone(
     let all = config.buffers.iter().zip(ids);
     let kept = all.filter(|(config, _)| config.clear_before_clone != Some(true));
     let bytes = kept.map(|(config, id)| of_part(*id, BufferGroup::of(config), buffers));
-    bytes.fold(sequences, usize::saturating_add)
+    bytes.fold(sequences.saturating_add(of_kept_config(config)), usize::saturating_add)
+}
+
+/// What the config of a clone counts for. It shares that of its source, which may get another one, or go.
+pub(crate) fn of_kept_config(config: &protos::TraceConfig) -> usize {
+    config.encoded_len().saturating_mul(limits::CONFIG_BYTES_PER_ENCODED)
 }
 
 /// What a clone has of a buffer: a copy, or the buffer itself.

@@ -239,7 +239,7 @@ impl Clones {
             flush_failed: false,
             parts: Parts::new(),
             buffer_charge,
-            bytes_taken: 0,
+            bytes_taken: buffer_charge::of_kept_config(&source.config),
             session: None,
             file: clone_file,
         };

@@ -190,6 +190,39 @@ fn clones_take_what_is_in_their_buffers() {
     assert_eq!(charged(&shell), 0);
 }
 
+/// Clones share the config of their source, but each may be of another one, which is gone by then.
+#[test]
+fn clones_count_with_their_configs() {
+    let name = |number: u32| format!("{number}{}", "n".repeat(50_000));
+    let of_config = 50_000 * service::limits::CONFIG_BYTES_PER_ENCODED as u64;
+    let half = of(64) + 5 * of_config;
+    let mut shell = shell(2 * half);
+    let mut clones = Vec::new();
+    let made = (0..16).take_while(|number| {
+        let mut consumer = MockConsumer::connect(&mut shell, 42);
+        let config = TraceConfig { buffers: vec![buffer(64)], ..config(&[&name(*number)]) };
+        consumer.enable(&mut shell, config, None);
+        let clone = MockConsumer::connect(&mut shell, 42);
+        let source = shell.service.last_session().get();
+        let selector = Some(protos::CloneSessionRequestSelector::SessionId(source));
+        let request = protos::CloneSessionRequest { selector, ..Default::default() };
+        let call = clone.clone_session(&mut shell, request, None);
+        let answer = clone.cloned(&mut shell, call).expect("answered");
+        clones.push(clone);
+        consumer.disconnect(&mut shell);
+        answer.success == Some(true)
+    });
+    assert_eq!(made.count(), 4);
+    let mut held = charged(&shell);
+    assert!(held > 4 * of_config && held < half, "{held}");
+    for clone in clones {
+        clone.disconnect(&mut shell);
+        assert!(charged(&shell) <= held);
+        held = charged(&shell);
+    }
+    assert_eq!(held, 0);
+}
+
 #[test]
 fn a_clone_that_is_refused_loses_nothing() {
     for by in [
