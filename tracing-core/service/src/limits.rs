@@ -267,8 +267,8 @@ pub const MOVED_SEQUENCE_BYTES_READ: usize = 16;
 /// About what a socket holds: while the consumer reads that, the service makes the next replies, which are still in
 /// the cache when they are sent.
 pub const READ_WINDOW_BYTES: usize = 256 * 1024;
-/// What a byte of an encoded config takes when it is decoded, bytes: an empty data source has two. A clone counts for so
-/// much, as its source may have another config later, or be gone.
+/// What a byte of an encoded config takes when it is decoded, bytes: an empty data source has two. A clone counts for
+/// so much, as its source may have another config later, or be gone.
 pub const CONFIG_BYTES_PER_ENCODED: usize = 40;
 /// Steps of the service that memory is kept for between events.
 pub const STEPS_KEPT_MAX: usize = 256;
