@@ -45,7 +45,11 @@ fn the_least_limit_of_a_group_and_those_around_it_counts() {
 fn groups_of_version_1_have_a_tree_for_memory() {
     let tree = Tree::new(
         "v1",
-        &[("memory/a/b/memory.limit_in_bytes", "500\n"), ("cpu/a/memory.limit_in_bytes", "1\n")],
+        &[
+            ("memory/a/b/memory.limit_in_bytes", "500\n"),
+            ("memory/a/memory.limit_in_bytes", "700\n"),
+            ("cpu/a/memory.limit_in_bytes", "1\n"),
+        ],
     );
     let groups = "9:name=systemd:/\n4:cpu,memory:/a/b\n3:cpu:/a\n0::/\n";
     assert_eq!(of_groups(groups, &tree.0), Some(500));

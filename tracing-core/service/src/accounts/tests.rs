@@ -101,3 +101,10 @@ fn faults_of_so_many_users_are_remembered() {
         (users as usize, u64::from(users) + 1)
     );
 }
+
+/// A number means another user on another machine.
+#[test]
+fn a_user_of_another_machine_has_no_number_here() {
+    assert_eq!(User::local(42).uid_here(), Some(42));
+    assert_eq!(User { machine: 7, uid: 42 }.uid_here(), None);
+}

@@ -149,3 +149,13 @@ fn a_free_name_is_taken_and_the_second_name_is_not_guessed() {
     assert_eq!(take(&names[0], &path), Ok(None));
     assert_eq!(folder.names(), ["sock"]);
 }
+
+#[test]
+fn what_was_there_has_a_name() {
+    for (path, name) in
+        [("/dev/null", "a device"), ("/proc/self/status", "a file"), ("/", "a directory")]
+    {
+        let meta = std::fs::symlink_metadata(path).unwrap();
+        assert_eq!(kind_of(&meta), name, "{path}");
+    }
+}

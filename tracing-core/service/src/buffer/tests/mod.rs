@@ -240,6 +240,16 @@ fn bad_fragment(bytes: &[u8], fragments: u16, violations: u64) {
     assert_eq!(buffer.stats().abi_violations, violations, "{bytes:?}");
 }
 
+/// A clone keeps the count of its source.
+#[test]
+fn a_clone_notes_no_violation() {
+    let mut buffer = ring(4096);
+    buffer.note_violation();
+    let mut clone = buffer.clone_read_only().expect("memory");
+    clone.note_violation();
+    assert_eq!((buffer.stats().abi_violations, clone.stats().abi_violations), (1, 1));
+}
+
 #[test]
 fn malicious_lengths() {
     bad_fragment(&[0], 1, 0); // an empty packet
