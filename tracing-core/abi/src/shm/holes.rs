@@ -82,3 +82,18 @@ fn a_reader_touches_no_page_without_data() {
         }
     }
 }
+
+/// A page of shared memory may be larger than one of the system, so that its header has data and a chunk has none.
+#[test]
+fn a_chunk_that_was_claimed_where_nothing_was_written_is_free_again() {
+    let region = sparse(0, |off| off < 4096).unwrap();
+    let smb = Smb::new(region, PageSize::new(8192).unwrap()).unwrap();
+    assert!(smb.try_partition(0, Layout::Div2));
+    for chunk in 0..2 {
+        assert!(smb.try_acquire(0, chunk, header(1, 1)).unwrap().complete());
+    }
+    let mut reader = reader(&smb);
+    assert_eq!(reader.read_chunk(0, 1, &mut Vec::new()), None);
+    assert!(smb.try_acquire(0, 1, header(1, 2)).is_some(), "it is free");
+    assert!(reader.read_chunk(0, 0, &mut Vec::new()).is_some());
+}
