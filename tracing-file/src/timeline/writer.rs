@@ -103,7 +103,7 @@ pub fn write(
     write_within(input, out, options, WorkLimits::default())
 }
 
-/// As [`write`], with limits of its own.
+/// As [`write()`], with limits of its own.
 pub(super) fn write_within(
     input: &mut (impl Read + Seek),
     out: &mut impl Write,
