@@ -27,8 +27,7 @@ use super::pending_clone::{CloneFile, PendingClone, make_clone, refuse, take_ses
 use super::shares::Shares;
 use super::state::{EndError, Session, Sessions};
 use super::write;
-use crate::accounts::Accounts;
-use crate::accounts::BufferCharge;
+use crate::accounts::{Accounts, BufferCharge};
 use crate::buffer::TraceBuffer;
 use crate::buffers::Buffers;
 use crate::consumers::Consumers;
@@ -176,8 +175,8 @@ impl Clones {
         Ok(wanted)
     }
 
-    /// Empties the buffers that are to hold only what producers write because of the clone; all or none. One from which
-    /// another clone is copied is replaced, and counts beside the new one until that clone is made.
+    /// Empties the buffers that are to hold only what producers write because of the clone; all or none. The index of
+    /// each counts beside its new one until it is freed; so does all of a buffer from which another clone is copied.
     fn clear_before_clone(
         &mut self,
         source: SessionId,
@@ -186,25 +185,28 @@ impl Clones {
         accounts: &mut Accounts,
     ) -> Result<(), CloneError> {
         let Some(session) = sessions.get(source) else { return Ok(()) };
-        let (mut fresh, mut copied) = (Vec::new(), 0_usize);
+        let (mut fresh, mut beside) = (Vec::new(), 0_usize);
         for (config, id) in session.config.buffers.iter().zip(&session.buffers) {
             let buffer = buffers.get(*id).filter(|buffer| buffer.has_data());
             if config.clear_before_clone == Some(true)
                 && let Some(buffer) = buffer
             {
                 let is_copied = buffer.unfinished_clones() > 0;
-                copied = copied.saturating_add(if is_copied { buffer.bytes_left() } else { 0 });
+                let old = if is_copied { buffer.bytes_left() } else { buffer.index_bytes_max() };
+                beside = beside.saturating_add(old);
                 fresh.push((*id, is_copied, buffers.fresh(*id, config)?));
             }
         }
         let mut charge = BufferCharge::new(session.uid);
-        charge.raise_to(copied, accounts).map_err(CloneError::NoRoom)?;
+        charge.raise_to(beside, accounts).map_err(CloneError::NoRoom)?;
+        let since = buffers.retired_so_far();
         for (id, is_copied, fresh) in fresh {
             match is_copied {
                 true => self.detach_buffer(id, &mut charge, Some(fresh), buffers),
                 false => buffers.empty(id, fresh),
             }
         }
+        buffers.settle(charge, since, accounts);
         Ok(())
     }
 

@@ -190,6 +190,24 @@ fn clones_take_what_is_in_their_buffers() {
     assert_eq!(charged(&shell), 0);
 }
 
+/// A buffer that is emptied before a clone has an index at once, and the old one is freed in pieces.
+#[test]
+fn the_index_of_a_buffer_that_is_emptied_counts_until_it_is_freed() {
+    let mut shell = shell(0);
+    let emptied = TraceConfigBufferConfig { clear_before_clone: Some(true), ..buffer(4096) };
+    let (producer, _consumer) = filled(&mut shell, vec![emptied], 1);
+    write_each(&mut shell, (&producer, BUFFER), 2..5000, None);
+    shell.work_waits = true;
+    let before = charged(&shell);
+    let (_clone, _) = clone::ask(&mut shell, 42, None);
+    let index = 4000 * 300;
+    assert!(charged(&shell) >= before + index, "{} after {before}", charged(&shell));
+    for _ in 0..10 {
+        shell.turn();
+    }
+    assert!(charged(&shell) < before + index, "{} after {before}", charged(&shell));
+}
+
 /// Clones share the config of their source, but each may be of another one, which is gone by then.
 #[test]
 fn clones_count_with_their_configs() {
