@@ -249,7 +249,7 @@ pub const LEDGER_NAME_BYTES_MAX: usize = 128;
 pub const INSTANCE_CONFIG_BYTES_PER_SESSION_MAX: usize = 32 * 1024 * 1024;
 /// Log lines about one peer. Further errors are only counted, and their number is logged when the peer leaves.
 pub const LOG_LINES_PER_PEER_MAX: u32 = 16;
-/// Sequences numbered in one session. Beyond it the numbers of those producers are forgotten that have the most, and
+/// Sequences numbered in one session. Beyond it the numbers of those users are forgotten that have the most, and
 /// their sequences get new ones. That is done in one pass of reading, which takes about 10 ms.
 pub const SEQUENCES_PER_SESSION_MAX: usize = 1 << 18;
 /// What a sequence counts for, bytes: an entry of a map that is at least half full.
