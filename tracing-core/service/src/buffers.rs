@@ -6,8 +6,7 @@ use protos::{
 };
 
 use super::error::{ConfigError, SessionError};
-use crate::accounts::BufferCharge;
-use crate::accounts::{Accounts, User};
+use crate::accounts::{Accounts, BufferCharge, User};
 use crate::buffer::{Policy, Remains, TraceBuffer, Version};
 use crate::config::RegionFactory;
 use crate::retired::Retired;

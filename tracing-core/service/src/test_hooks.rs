@@ -5,8 +5,7 @@
 use super::core::Service;
 use super::session::life::SetUpWait;
 use super::session::state::Session;
-use crate::accounts::BufferCharge;
-use crate::accounts::Resource;
+use crate::accounts::{BufferCharge, Resource};
 use crate::buffer::{BufferLimits, Policy, TraceBuffer, Version};
 use crate::consumers::Consumer;
 use crate::limits::{Limits, WRITER_BYTES};

@@ -1,7 +1,6 @@
 //! Takes what is left, and ends the sequences. See the [module](super).
 
-use crate::buffer::TraceBuffer;
-use crate::buffer::{SequenceEnd, loss};
+use crate::buffer::{SequenceEnd, TraceBuffer, loss};
 use crate::buffers::Buffers;
 use crate::commit::{CommitState, copy_to_buffer};
 use crate::ledger::Amount;

@@ -8,13 +8,12 @@
 //!
 //! To free a written gigabyte at once takes the system about a tenth of a second, in which all peers wait. A large
 //! allocation is pages of its own, so that an allocator makes it shorter (`mremap`) without a copy. Before that the
-//! sequences of its index are freed, some thousand in a piece.
+//! sequences of its index are freed, a thousand in a piece.
 //!
 //! What came first is freed first, so nobody waits for memory of others that came later. It stays on the account of its
 //! user until then.
 
-use crate::accounts::BufferCharge;
-use crate::accounts::{Accounts, User};
+use crate::accounts::{Accounts, BufferCharge, User};
 use crate::buffer::Remains;
 use std::collections::VecDeque;
 

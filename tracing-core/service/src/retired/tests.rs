@@ -1,6 +1,5 @@
 use super::Retired;
-use crate::accounts::BufferCharge;
-use crate::accounts::{Accounts, Resource, User};
+use crate::accounts::{Accounts, BufferCharge, Resource, User};
 use crate::buffer::{ChunkMeta, Identity, Policy, Remains, TraceBuffer, Version};
 use crate::limits::FREE_PIECE_SEQUENCES;
 use abi::ids::{ChunkId, ProducerId, WriterId};

@@ -8,8 +8,7 @@
 
 use protozero::wire::write::Prefix;
 
-use crate::accounts::Accounts;
-use crate::accounts::BufferCharge;
+use crate::accounts::{Accounts, BufferCharge};
 use crate::buffer::{Identity, SequenceKey};
 use crate::limits::{self, Limits};
 use abi::ids::{ProducerId, WriterId};
