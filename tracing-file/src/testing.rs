@@ -20,6 +20,19 @@ pub(crate) fn text_bytes(run: impl FnOnce()) -> usize {
     TEXT_BYTES.get() - before
 }
 
+/// A field with this tag.
+pub(crate) fn field(tag: &[u8], body: &[u8]) -> Vec<u8> {
+    let mut out = tag.to_vec();
+    let mut len = body.len();
+    while len > 0x7f {
+        out.push(len as u8 | 0x80);
+        len >>= 7;
+    }
+    out.push(len as u8);
+    out.extend(body);
+    out
+}
+
 /// A file with one packet, which holds `packets` in the format of zlib.
 #[cfg(feature = "compressed")]
 pub(crate) fn zlib(packets: &[u8]) -> Vec<u8> {
@@ -27,15 +40,5 @@ pub(crate) fn zlib(packets: &[u8]) -> Vec<u8> {
     let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
     zlib.write_all(packets).unwrap();
     let stream = zlib.finish().unwrap();
-    let field = |tag: &[u8], body: &[u8]| {
-        let mut out = tag.to_vec();
-        let mut len = body.len();
-        while len > 0x7f {
-            out.push(len as u8 | 0x80);
-            len >>= 7;
-        }
-        out.push(len as u8);
-        [out, body.to_vec()].concat()
-    };
     field(b"\x0a", &field(b"\x92\x03", &stream))
 }

@@ -6,12 +6,12 @@ use super::labels::Labels;
 use super::nesting::Nesting;
 use super::row::{Hashes, Row, RowKind};
 use super::survey::{BLOCKS_MAX, Survey};
-use super::work::WorkLimits;
-use super::writer::write_within;
 use super::*;
 use crate::read::TraceReader;
-use crate::testing::{text_bytes, trace_bytes};
+use crate::testing::{field, trace_bytes};
 use crate::write::{CounterSpec, Flow, Priority, TraceFile, TrackSpec, Unit};
+
+mod hostile;
 
 /// The lines of a trace, and what is said of it.
 fn lines(bytes: &[u8], options: &Options) -> (String, Summary) {
@@ -373,24 +373,13 @@ fn long_and_strange_texts() {
 
 /// An annotation in an annotation in ... .
 fn nested(levels: usize) -> Vec<u8> {
-    let field = |tag: &[u8], body: Vec<u8>| {
-        let mut out = tag.to_vec();
-        let mut len = body.len();
-        while len > 0x7f {
-            out.push(len as u8 | 0x80);
-            len >>= 7;
-        }
-        out.push(len as u8);
-        out.extend(body);
-        out
-    };
     let mut annotation = b"\x20\x05".to_vec();
     for _ in 0..levels {
-        annotation = field(b"\x62", annotation);
+        annotation = field(b"\x62", &annotation);
     }
-    let event = [b"\x48\x03".to_vec(), field(b"\x22", annotation)].concat();
-    let packet = [b"\x40\x07\x50\x01".to_vec(), field(b"\x5a", event)].concat();
-    field(b"\x0a", packet)
+    let event = [b"\x48\x03".to_vec(), field(b"\x22", &annotation)].concat();
+    let packet = [b"\x40\x07\x50\x01".to_vec(), field(b"\x5a", &event)].concat();
+    field(b"\x0a", &packet)
 }
 
 #[test]
@@ -456,108 +445,6 @@ fn names_that_differ_beyond_what_is_kept_are_told_apart() {
     let trace = event(1, "BEGIN", "a") + &event(2, "BEGIN", "b") + &event(9, "END", "a");
     let json = json(&trace_bytes(&trace));
     assert!(json.lines().last().unwrap().contains("\"depth\":0,\"duration_ns\":8"), "{json}");
-}
-
-/// A name of 32 KiB, 512 begins that have it, and ends of another category, which no slice fits.
-fn ends_that_fit_nothing(ends: usize) -> Vec<u8> {
-    let long = "x".repeat(32 << 10);
-    let event = |at: usize, of: &str, category: u8| {
-        format!(
-            "packet {{ timestamp: {at} trusted_packet_sequence_id: 1
-                       track_event {{ type: TYPE_SLICE_{of} track_uuid: 1 name_iid: 1 category_iids: {category} }} }}"
-        )
-    };
-    let mut trace = format!(
-        "packet {{ trusted_packet_sequence_id: 1 sequence_flags: 1 interned_data {{
-             event_names {{ iid: 1 name: '{long}' }} event_categories {{ iid: 1 name: 'b' }}
-             event_categories {{ iid: 2 name: 'c' }} }} }}"
-    );
-    trace.extend((0..512).map(|at| event(at, "BEGIN", 1)));
-    trace.extend((512..512 + ends).map(|at| event(at, "END", 2)));
-    trace_bytes(&trace)
-}
-
-#[test]
-fn open_slices_are_not_compared_by_their_texts() {
-    let bytes = ends_that_fit_nothing(300);
-    let mut written = String::new();
-    let work = text_bytes(|| written = json(&bytes));
-    assert_eq!(written.lines().filter(|line| line.contains("\"depth\":512")).count(), 300);
-    // Read twice.
-    assert!(work <= 2 * 3 * bytes.len(), "{work} for {}", bytes.len());
-}
-
-#[test]
-fn a_filter_looks_at_a_long_name_once() {
-    let bytes = ends_that_fit_nothing(300);
-    let mut options = Options::default();
-    options.filter.names = patterns(&["y", "*x"]);
-    let mut lines = 0;
-    let work = text_bytes(|| lines = self::lines(&bytes, &options).1.lines);
-    assert_eq!(lines, 812);
-    assert!(work <= 2 * 3 * bytes.len(), "{work} for {}", bytes.len());
-    // What is looked at counts; 16 KiB of each name are kept.
-    options.filter.names = patterns(&["y"]);
-    let (kept, read) = (812 * 16_400, 100 * bytes.len() as u64);
-    assert_eq!(within(&bytes, &options, kept + 100_000 - read, 0), None);
-}
-
-/// The error with limits of the work.
-fn within(bytes: &[u8], options: &Options, text_bytes: u64, unpacked_bytes: u64) -> Option<String> {
-    let limits = WorkLimits { unpacked_bytes, text_bytes };
-    let mut out = Vec::new();
-    let written = write_within(&mut Cursor::new(bytes), &mut out, options, limits);
-    written.err().map(|error| error.to_string())
-}
-
-#[test]
-fn texts_of_all_lines_have_a_limit() {
-    let bytes = ends_that_fit_nothing(2_000);
-    // 16 KiB of each name are kept, and 4 KiB are written.
-    let texts = 2_512 * 17_000;
-    let options = Options::default();
-    assert_eq!(within(&bytes, &options, 2 * texts, 0), None);
-    let error = within(&bytes, &options, texts / 4, 0).unwrap();
-    assert!(error.starts_with("not all events are shown: their texts"), "{error}");
-    // What is kept and not shown counts, too.
-    let mut options = Options::default();
-    options.filter.names = patterns(&["y"]);
-    assert!(within(&bytes, &options, texts / 4, 0).is_some());
-    // Nothing of it is read again.
-    options.filter.from_ns = 1_000_000;
-    options.filter.to_ns = Some(0);
-    assert_eq!(within(&bytes, &options, 0, 0), None);
-}
-
-#[test]
-fn lines_of_long_tracks_count_as_texts() {
-    let mut bytes = Vec::new();
-    let mut trace = TraceFile::create(&mut bytes).unwrap();
-    let track = trace.track(TrackSpec::new(&"t".repeat(4096)));
-    (0..300).for_each(|at| drop(trace.instant(&track, at, "i")));
-    trace.finish().unwrap();
-    let read = 100 * bytes.len() as u64;
-    let lines = 300 * 4096;
-    assert!(lines > read, "{lines} {read}");
-    assert!(within(&bytes, &Options::default(), lines - read, 0).is_some());
-    assert_eq!(within(&bytes, &Options::default(), 2 * lines, 0), None);
-}
-
-#[cfg(feature = "compressed")]
-#[test]
-fn what_is_unpacked_in_all_passes_has_a_limit() {
-    // More than 1 MiB of packets in some KiB, which are read in many passes.
-    let times: Vec<u64> = (0..100).rev().collect();
-    let padding = [b"\x0a\x84\x80\x40\x32\x80\x80\x40".to_vec(), vec![0; 1 << 20]].concat();
-    let packets = [instants(&times), padding].concat();
-    let bytes = crate::testing::zlib(&packets);
-    let options = Options { rows_bytes_max: 8_000, ..Options::default() };
-    let passes = lines(&bytes, &options).1.passes;
-    let (all, file) = (u64::from(passes) * packets.len() as u64, 1000 * bytes.len() as u64);
-    assert!(all > 2 * file, "{passes} passes, {} bytes", bytes.len());
-    assert_eq!(within(&bytes, &options, 1 << 30, all - file), None);
-    let error = within(&bytes, &options, 1 << 30, all - file - 1).unwrap();
-    assert!(error.starts_with("not all events are shown"), "{error}");
 }
 
 /// Instants at these times, in this order of the file.
