@@ -21,7 +21,8 @@ fn generate(folder: &Path, out: &Path) {
         fs::create_dir_all(&into).unwrap();
         into
     };
-    ours(&proto, &into("ours"));
+    ours(&proto, &into("ours"), protozero_codegen::ApiKinds::ALL, &[]);
+    ours(&proto, &into("ours_dropping"), protozero_codegen::ApiKinds::OWNED, &["."]);
     let protoc = protoc_bin_vendored::protoc_bin_path().unwrap();
     // SAFETY: this program has no other thread yet.
     unsafe { env::set_var("PROTOC", &protoc) };
@@ -72,7 +73,12 @@ fn generate(folder: &Path, out: &Path) {
 }
 
 /// Code of our generator.
-fn ours(proto: &Path, out: &Path) {
+fn ours(
+    proto: &Path,
+    out: &Path,
+    api_kinds: protozero_codegen::ApiKinds,
+    drop_unknown_fields: &[&str],
+) {
     let config = protozero_codegen::Config {
         sources: vec![protozero_codegen::Source {
             path: "bench.proto".into(),
@@ -81,8 +87,9 @@ fn ours(proto: &Path, out: &Path) {
         api_kinds: protozero_codegen::ApiKinds {
             service: false,
             descriptor: false,
-            ..protozero_codegen::ApiKinds::ALL
+            ..api_kinds
         },
+        drop_unknown_fields: drop_unknown_fields.iter().map(|&name| name.to_owned()).collect(),
         command: "cargo build".into(),
         source_prefix: String::new(),
         flat: vec!["bench".into()],

@@ -27,6 +27,11 @@ pub fn all() -> Vec<Contender> {
             Some(ours::owned::DECODE),
         ),
         Contender::new(
+            "protozero (Rust), owned, unknown fields dropped",
+            Some(ours::dropping::ENCODE),
+            Some(ours::dropping::DECODE),
+        ),
+        Contender::new(
             "protozero (Rust), views",
             Some(ours::view::ENCODE),
             Some(ours::view::DECODE),

@@ -13,6 +13,12 @@ pub mod generated {
     include!(concat!(env!("OUT_DIR"), "/ours/mod.rs"));
 }
 
+#[allow(missing_docs, dead_code, clippy::all)]
+#[path = ""]
+pub mod generated_dropping {
+    include!(concat!(env!("OUT_DIR"), "/ours_dropping/mod.rs"));
+}
+
 pub mod writer {
     use protozero::{FixedSink, Writer};
 
@@ -193,20 +199,37 @@ pub mod reader {
     );
 }
 
-pub mod owned {
-    use protozero::Message;
+/// A module that builds and reads the owned messages of a generated one.
+macro_rules! owned {
+    ($(#[$doc:meta])* $name:ident, $generated:ident) => {
+        $(#[$doc])*
+        pub mod $name {
+            use protozero::Message;
 
-    use super::generated as pb;
+            use super::$generated as pb;
 
-    objects!(|s: &str| s.to_owned(), |b: &[u8]| b.to_vec(), |m| Some(m), r#type);
-    sums!(pb::EveryField, pb::TracePacket, pb::CommitDataRequest, r#type);
+            objects!(|s: &str| s.to_owned(), |b: &[u8]| b.to_vec(), |m| Some(m), r#type);
+            sums!(pb::EveryField, pb::TracePacket, pb::CommitDataRequest, r#type);
 
-    fn encode(m: &impl Message, to: &mut [u8]) -> usize {
-        m.encode_to_slice(to).expect("the buffer is large enough")
-    }
+            fn encode(m: &impl Message, to: &mut [u8]) -> usize {
+                m.encode_to_slice(to).expect("the buffer is large enough")
+            }
 
-    object_codec!(encode, |from| Message::decode(from));
+            object_codec!(encode, |from| Message::decode(from));
+        }
+    };
 }
+
+owned!(
+    /// Owned messages as the generator makes them: they keep unknown fields.
+    owned,
+    generated
+);
+owned!(
+    /// Owned messages that drop unknown fields, as those of prost, quick-protobuf and micropb do.
+    dropping,
+    generated_dropping
+);
 
 /// Structs that borrow, as the derive makes them: nothing is copied, and unknown fields are dropped.
 pub mod view {

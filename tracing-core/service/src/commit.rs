@@ -13,10 +13,10 @@ use protos::{CommitDataRequest, CommitDataRequestChunkToPatch, CommitDataRequest
 
 use super::accounts::User;
 use super::buffers::Buffers;
+use super::context::Context;
 use super::ledger::Reason;
 use super::outbox::Outbox;
 use super::producers::Producer;
-use super::turn::Turn;
 use crate::buffer::{ChunkMeta, ChunkPatches, Patch, TraceBuffer};
 use crate::limits;
 use abi::ids::{BufferId, ChunkId, WriterId};
@@ -43,7 +43,7 @@ fn count(counter: &mut u64, by: usize) {
 }
 
 impl CommitState {
-    /// Takes the chunks and patches of a commit, from entry `from` on, until the work of `turn` is `end`. Returns the
+    /// Takes the chunks and patches of a commit, from entry `from` on, until the work of `cx` is `end`. Returns the
     /// entry to go on with, if there is one.
     pub(crate) fn commit(
         &mut self,
@@ -51,23 +51,23 @@ impl CommitState {
         request: &CommitDataRequest,
         (from, end): (usize, u64),
         buffers: &mut Buffers,
-        turn: &mut Turn,
+        cx: &mut Context,
     ) -> Option<usize> {
         let (moves, patches) = (&request.chunks_to_move, &request.chunks_to_patch);
         for (index, chunk) in moves.iter().enumerate().skip(from) {
-            if turn.work >= end {
+            if cx.work >= end {
                 return Some(index);
             }
-            let cost = self.move_chunk(producer, chunk, buffers, turn);
-            turn.spend(limits::WORK_PER_ENTRY.saturating_add(cost));
+            let cost = self.move_chunk(producer, chunk, buffers, cx);
+            cx.spend(limits::WORK_PER_ENTRY.saturating_add(cost));
         }
         for (index, chunk) in patches.iter().enumerate().skip(from.saturating_sub(moves.len())) {
-            if turn.work >= end {
+            if cx.work >= end {
                 return Some(moves.len().saturating_add(index));
             }
-            self.patch_chunk(producer, chunk, buffers, &mut turn.out);
+            self.patch_chunk(producer, chunk, buffers, &mut cx.out);
             let entries = chunk.patches.len().saturating_add(1) as u64;
-            turn.spend(limits::WORK_PER_ENTRY.saturating_mul(entries));
+            cx.spend(limits::WORK_PER_ENTRY.saturating_mul(entries));
         }
         None
     }
@@ -91,9 +91,9 @@ impl CommitState {
         producer: &mut Producer,
         chunk: &CommitDataRequestChunksToMove,
         buffers: &mut Buffers,
-        turn: &mut Turn,
+        cx: &mut Context,
     ) -> u64 {
-        let Turn { accounts, out, .. } = turn;
+        let Context { accounts, out, .. } = cx;
         self.scratch.clear();
         let (header, payload) = match (&chunk.data, &mut producer.smb) {
             (Some(data), _) => {

@@ -12,8 +12,8 @@ use protos::DataSourceDescriptor;
 use protozero::Message as _;
 
 use super::accounts::{Resource, User};
+use super::context::Context;
 use super::producers::{ByName, Producer};
-use super::turn::Turn;
 use crate::limits;
 use crate::matching::clip_to;
 use abi::ids::ProducerId;
@@ -159,10 +159,10 @@ impl Sources {
     pub(crate) fn register(
         &mut self,
         producer: &mut Producer,
-        turn: &mut Turn,
+        cx: &mut Context,
         descriptor: &DataSourceDescriptor,
     ) -> Result<SourceKey, Unregistered> {
-        let out = &mut turn.out;
+        let out = &mut cx.out;
         let name = descriptor.name.as_deref().unwrap_or_default();
         if name.is_empty() {
             producer.log_error(out, format_args!("data source without a name"));
@@ -179,8 +179,8 @@ impl Sources {
         let source = Source::new(producer.id, name.into(), descriptor);
         let bytes = source.bytes();
         // Also if it is refused: it was encoded.
-        turn.spend(ENTRIES.saturating_add(bytes as u64));
-        let Turn { accounts, out, config, .. } = turn;
+        cx.spend(ENTRIES.saturating_add(bytes as u64));
+        let Context { accounts, out, config, .. } = cx;
         if producer.sources.len() >= config.limits.data_sources_per_producer_max {
             producer.log_error(out, format_args!("too many data sources"));
             return Err(Unregistered::Full(source.name));
@@ -209,10 +209,10 @@ impl Sources {
     pub(crate) fn update(
         &mut self,
         producer: &mut Producer,
-        turn: &mut Turn,
+        cx: &mut Context,
         descriptor: &DataSourceDescriptor,
     ) {
-        let Turn { accounts, out, .. } = turn;
+        let Context { accounts, out, .. } = cx;
         let own_id = descriptor.id.unwrap_or(0);
         let name = descriptor.name.as_deref().unwrap_or_default();
         let number = producer.own_ids.get(&own_id).copied();
@@ -225,7 +225,7 @@ impl Sources {
         };
         let new = Source::new(producer.id, source.name.clone(), descriptor);
         let user = User::of(&producer.peer);
-        turn.work = turn.work.saturating_add(new.bytes() as u64);
+        cx.work = cx.work.saturating_add(new.bytes() as u64);
         accounts.release(user, Resource::Sources, source.bytes());
         if accounts.charge(user, Resource::Sources, new.bytes()) {
             *source = new;
@@ -244,28 +244,28 @@ impl Sources {
     }
 
     /// Removes one registration of a producer.
-    pub(crate) fn unregister(&mut self, producer: &mut Producer, turn: &mut Turn, key: SourceKey) {
-        turn.spend(ENTRIES);
+    pub(crate) fn unregister(&mut self, producer: &mut Producer, cx: &mut Context, key: SourceKey) {
+        cx.spend(ENTRIES);
         let Some(source) = self.by_key.remove(&key) else { return };
         let user = User::of(&producer.peer);
-        turn.accounts.release(user, Resource::Sources, source.bytes());
-        turn.accounts.release(user, Resource::Registrations, 1);
+        cx.accounts.release(user, Resource::Sources, source.bytes());
+        cx.accounts.release(user, Resource::Registrations, 1);
         producer.own_ids.remove(&source.own_id);
         let by_name = (source.name, key.1);
         self.by_name.remove(&by_name);
         producer.sources.remove(&by_name);
     }
 
-    /// Removes registrations of a producer until the work of `turn` is `end`. Returns whether these were all.
+    /// Removes registrations of a producer until the work of `cx` is `end`. Returns whether these were all.
     pub(crate) fn unregister_all(
         &mut self,
         producer: &mut Producer,
         end: u64,
-        turn: &mut Turn,
+        cx: &mut Context,
     ) -> bool {
         while let Some(((_, number), id)) = producer.sources.pop_first() {
-            self.unregister(producer, turn, SourceKey(id, number));
-            if turn.work >= end {
+            self.unregister(producer, cx, SourceKey(id, number));
+            if cx.work >= end {
                 return producer.sources.is_empty();
             }
         }

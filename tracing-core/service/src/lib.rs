@@ -93,6 +93,7 @@ mod commands;
 mod commit;
 mod config;
 mod consumers;
+mod context;
 mod core;
 mod data_sources;
 mod error;
@@ -121,7 +122,6 @@ mod step;
 pub mod test_hooks;
 mod timers;
 mod triggers;
-mod turn;
 mod user_accounts;
 mod work;
 

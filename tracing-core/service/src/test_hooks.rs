@@ -123,12 +123,12 @@ impl Service {
     #[must_use]
     pub fn footprint(&self) -> Footprint {
         let connected = |consumer: &&Consumer| {
-            !consumer.work.todo.iter().any(|todo| matches!(todo, Todo::Part))
+            !consumer.work.todo.iter().any(|todo| matches!(todo, Todo::ConsumerLeft))
         };
         let consumers = self.consumers.values().filter(connected).count();
         let connections = self.producers.connections().saturating_add(consumers);
         let allowed = self.producers.values().flat_map(|p| p.allowed.iter());
-        let charged = || self.turn.accounts.all(Resource::Sources);
+        let charged = || self.cx.accounts.all(Resource::Sources);
         let writers: usize = self.producers.values().map(|producer| producer.writers.len()).sum();
         let flushes = self.sessions.values().flat_map(|session| session.flushes.values());
         let answers = flushes.map(|flush| flush.waiting_for.len()).sum();
@@ -138,8 +138,8 @@ impl Service {
         Footprint {
             connections,
             producers: self.producers.values().filter(|producer| !producer.gone).count(),
-            waiting: self.producers.values().filter(|p| p.work.in_line).count(),
-            decoded_bytes: self.line.decoded(),
+            waiting: self.producers.values().filter(|p| p.work.is_queued).count(),
+            decoded_bytes: self.work_queue.decoded(),
             sources: self.sources.len(),
             source_bytes: self.sources.bytes().saturating_add(writers.saturating_mul(WRITER_BYTES)),
             source_bytes_charged: charged().sum(),
@@ -150,15 +150,15 @@ impl Service {
             config_bytes: configs().map(|(held, _)| held).sum(),
             config_bytes_charged: configs().map(|(_, charged)| charged).sum(),
             config_bytes_of_one: configs().map(|(held, _)| held).max().unwrap_or(0),
-            codec_bytes_charged: self.turn.accounts.all(Resource::Codecs).sum(),
-            buffer_bytes_charged: self.turn.accounts.all(Resource::Buffers).sum(),
+            codec_bytes_charged: self.cx.accounts.all(Resource::Codecs).sum(),
+            buffer_bytes_charged: self.cx.accounts.all(Resource::Buffers).sum(),
             buffer_bytes: charges.map(BufferCharge::bytes).sum(),
             buffer_bytes_used: self.buffer_bytes_used(),
-            buffer_bytes_limited: self.turn.accounts.limited(Resource::Buffers),
+            buffer_bytes_limited: self.cx.accounts.limited(Resource::Buffers),
             flushes: self.sessions.values().map(|s| s.flushes.len()).sum(),
-            flush_answers: (answers, self.turn.accounts.all(Resource::Answers).sum()),
+            flush_answers: (answers, self.cx.accounts.all(Resource::Answers).sum()),
             unsent_commands: self.producers.values().map(|p| p.commands.len()).sum(),
-            timers: self.turn.timers.len(),
+            timers: self.cx.timers.len(),
             stale_grants: allowed.filter(|buffer| !self.buffers.contains(**buffer)).count(),
             pending_clones: self.clones.len(),
             copying: self.buffers.all().map(TraceBuffer::unfinished_clones).sum(),
@@ -167,7 +167,7 @@ impl Service {
             trigger_names: self.triggers.len(),
             delayed_hits: self.sessions.values().map(|s| s.delayed_hits.len()).sum(),
             losses: self.sessions.values().map(|s| s.ledger.len()).sum(),
-            accounts: self.turn.accounts.len(),
+            accounts: self.cx.accounts.len(),
             scratch_bytes: if connections == 0 { 0 } else { self.commits.scratch_bytes() },
         }
     }
@@ -188,7 +188,7 @@ impl Service {
             instances_per_session_max: of_sessions(|s| s.instances.len()),
             sequences_per_session_max: of_sessions(|s| s.sequences.len()),
             flushes_pending_max: of_sessions(|s| s.flushes.len()),
-            flush_answers_per_user_max: self.turn.accounts.limited(Resource::Answers).0,
+            flush_answers_per_user_max: self.cx.accounts.limited(Resource::Answers).0,
             snapshots_pending_max: of_sessions(|s| s.pending.snapshots.len()),
             lifecycle_events_max: of_sessions(|s| s.pending.lifecycle_of_one_kind()),
             concurrent_events_max: of_sessions(|s| s.pending.concurrent.len()),
@@ -203,25 +203,25 @@ impl Service {
     /// What all events cost so far, in units of [`WORK_PER_ENTRY`](crate::limits::WORK_PER_ENTRY).
     #[must_use]
     pub fn work(&self) -> u64 {
-        self.turn.work
+        self.cx.work
     }
 
     /// The part of it that was for packets that were read, and for answers.
     #[must_use]
     pub fn read_work(&self) -> u64 {
-        self.turn.read_work
+        self.cx.read_work
     }
 
     /// What users hold and were refused: (accounts, refused charges).
     #[must_use]
     pub fn accounts(&self) -> (usize, u64) {
-        (self.turn.accounts.len(), self.turn.accounts.refused())
+        (self.cx.accounts.len(), self.cx.accounts.refused())
     }
 
     /// Work of one producer, and of all that wait, in one turn from now on; see
     /// [`WORK_PER_PEER`](crate::limits::WORK_PER_PEER).
     pub fn set_work(&mut self, per_peer: u64, per_turn: u64) {
-        (self.line.per_peer, self.line.per_turn) = (per_peer, per_turn);
+        (self.work_queue.per_peer, self.work_queue.per_turn) = (per_peer, per_turn);
     }
 
     /// Compresses so many bytes in one turn from now on; see
@@ -253,12 +253,12 @@ impl Service {
     /// How many steps there is memory for.
     #[must_use]
     pub fn steps_capacity(&self) -> usize {
-        self.steps.capacity().saturating_add(self.turn.steps_capacity())
+        self.steps.capacity().saturating_add(self.cx.steps_capacity())
     }
 
     /// Fixes the random number of triggers from now on.
     pub fn set_draw(&mut self, draw: f64) {
-        self.turn.random.fixed_draw = Some(draw);
+        self.cx.random.fixed_draw = Some(draw);
     }
 
     /// The next producer gets the id after this one, if it is free: as after 65,535 connections.
@@ -292,7 +292,7 @@ impl Service {
     pub fn stats_of(&mut self, id: SessionId) -> Option<protos::TraceStats> {
         let totals = self.totals();
         let session = self.sessions.get_mut(id)?;
-        Some(super::stats::of(session, (&self.buffers, &mut self.turn.accounts), &totals))
+        Some(super::stats::of(session, (&self.buffers, &mut self.cx.accounts), &totals))
     }
 
     /// The number of the session that was made last.
@@ -363,7 +363,7 @@ impl Service {
     /// When the next timer is due: [`poll_timeout`](Self::poll_timeout), but for clones that are copied.
     #[must_use]
     pub fn poll_timers(&self) -> Option<BootTime> {
-        self.turn.timers.next(&self.turn.now)
+        self.cx.timers.next(&self.cx.now)
     }
 
     /// Whether a clone is being copied.

@@ -13,6 +13,7 @@
 use std::collections::VecDeque;
 
 use super::consumers::Consumers;
+use super::context::Context;
 use super::matching::{BUDGET_EXCEEDED, MatchCost};
 use super::producers::Producer;
 use super::session::config::duration_max;
@@ -21,7 +22,6 @@ use super::session::state::{Session, Sessions};
 use super::session::trigger_config::TriggerMode;
 use super::step::Step;
 use super::timers::TimerKind;
-use super::turn::Turn;
 use crate::limits::{self, Limits};
 use abi::ids::SessionId;
 use abi::map::BlockMap;
@@ -73,7 +73,7 @@ impl TriggerHistory {
         self.by_name.values().map(VecDeque::len).max().unwrap_or(0)
     }
 
-    /// A producer activates names, from the one at `from` on, until the work of `turn` is `end`. Returns the index to
+    /// A producer activates names, from the one at `from` on, until the work of `cx` is `end`. Returns the index to
     /// go on with, if there is one.
     pub(crate) fn activate(
         &mut self,
@@ -81,22 +81,22 @@ impl TriggerHistory {
         names: &[String],
         (from, end): (usize, u64),
         sessions: &mut Sessions,
-        turn: &mut Turn,
+        cx: &mut Context,
     ) -> Option<usize> {
         let by = producer.name.clone();
-        let (uid, now_ns) = (producer.peer.uid, turn.now.boot_ns);
+        let (uid, now_ns) = (producer.peer.uid, cx.now.boot_ns);
         let mut matches = Matches::new();
         let mut exceeded = false;
         let mut next = None;
         for (index, name) in names.iter().enumerate().skip(from) {
             let done = index.saturating_sub(from);
-            if turn.work >= end && done >= limits::TRIGGERS_AT_ONCE {
+            if cx.work >= end && done >= limits::TRIGGERS_AT_ONCE {
                 next = Some(index);
                 break;
             }
             // Each session looks the name up.
-            turn.spend(limits::WORK_PER_ENTRY);
-            turn.spend(limits::WORK_PER_ENTRY.saturating_mul(sessions.len() as u64));
+            cx.spend(limits::WORK_PER_ENTRY);
+            cx.spend(limits::WORK_PER_ENTRY.saturating_mul(sessions.len() as u64));
             let count = self.count(name, now_ns);
             let mut taken = false;
             let waits = |s: &&mut Session| {
@@ -106,39 +106,38 @@ impl TriggerHistory {
             };
             for session in sessions.values_mut().filter(waits) {
                 // Drawn for each session, so that what it sees does not depend on the others.
-                let draw = turn.random.draw();
+                let draw = cx.random.draw();
                 let mut cost = MatchCost {
                     budget: &mut producer.regex_budget,
-                    all: &mut turn.match_steps,
-                    work: &mut turn.work,
+                    all: &mut cx.match_steps,
+                    work: &mut cx.work,
                     uid: session.uid,
                     now_ns,
                     exceeded: false,
                 };
-                let times = (count, turn.config.limits.trigger_history_max);
+                let times = (count, cx.config.limits.trigger_history_max);
                 let found = takes(session, name, &by, (times, draw), &mut matches, &mut cost);
                 exceeded |= cost.exceeded;
                 if let Some((name, delay_ms)) = found {
-                    turn.spend(limits::WORK_PER_TRIGGER);
+                    cx.spend(limits::WORK_PER_TRIGGER);
                     taken = true;
                     let producer = Arc::clone(&by);
-                    hit(session, TriggerHit { at_ns: now_ns, name, producer, uid, delay_ms }, turn);
+                    hit(session, TriggerHit { at_ns: now_ns, name, producer, uid, delay_ms }, cx);
                 }
             }
             if taken {
-                turn.spend(limits::WORK_PER_TRIGGER);
-                self.note(name, now_ns, &turn.config.limits);
+                cx.spend(limits::WORK_PER_TRIGGER);
+                self.note(name, now_ns, &cx.config.limits);
                 // A producer may repeat this all day long: most activations are not logged.
                 let few = count < limits::LOG_LINES_PER_PEER_MAX as usize;
-                if few
-                    || (count.is_power_of_two() && count < turn.config.limits.trigger_history_max)
+                if few || (count.is_power_of_two() && count < cx.config.limits.trigger_history_max)
                 {
-                    turn.out.info(format!("trigger {name:?} activated by {by:?}"));
+                    cx.out.info(format!("trigger {name:?} activated by {by:?}"));
                 }
             }
         }
         if exceeded {
-            producer.log_error(&mut turn.out, format_args!("{BUDGET_EXCEEDED}"));
+            producer.log_error(&mut cx.out, format_args!("{BUDGET_EXCEEDED}"));
         }
         next
     }
@@ -172,11 +171,11 @@ fn takes(
 }
 
 /// What a session does with a trigger that it takes.
-fn hit(session: &mut Session, hit: TriggerHit, turn: &mut Turn) {
+fn hit(session: &mut Session, hit: TriggerHit, cx: &mut Context) {
     let first = !std::mem::replace(&mut session.triggered, true);
     let (id, delay_ms) = (session.id, hit.delay_ms);
     session.pending.trigger(hit.clone());
-    session.snapshot_clocks(&turn.now);
+    session.snapshot_clocks(&cx.now);
     match (session.triggers.mode, session.state()) {
         (TriggerMode::Start, SessionState::Configured) if first => {
             // Zero is for ever, upstream: here it is for as long as any session may take.
@@ -186,17 +185,17 @@ fn hit(session: &mut Session, hit: TriggerHit, turn: &mut Turn) {
             Arc::make_mut(&mut session.config).duration_ms = duration_ms;
             // Instances that are set up from now on are told this one.
             session.encoded.clear();
-            turn.then(Step::Start(id));
+            cx.then(Step::Start(id));
         }
         (TriggerMode::Stop, SessionState::Configured | SessionState::Started) if first => {
-            turn.set_timer_ms(delay_ms, TimerKind::TriggerStop, id.get());
+            cx.set_timer_ms(delay_ms, TimerKind::TriggerStop, id.get());
         }
         (TriggerMode::Clone, _)
-            if session.delayed_hits.len() < turn.config.limits.clone_hits_pending_max =>
+            if session.delayed_hits.len() < cx.config.limits.clone_hits_pending_max =>
         {
-            let token = turn.next_token();
+            let token = cx.next_token();
             session.delayed_hits.insert(token, hit);
-            turn.set_timer_ms(delay_ms, TimerKind::CloneHit, token);
+            cx.set_timer_ms(delay_ms, TimerKind::CloneHit, token);
         }
         _ => {}
     }
@@ -207,13 +206,13 @@ pub(crate) fn clone_hit_due(
     token: u64,
     sessions: &mut Sessions,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     let found = sessions.values_mut().find_map(|session| {
         let hit = session.delayed_hits.remove(&token)?;
         Some((session.id, session.consumer?, hit))
     });
     if let Some((id, client, hit)) = found {
-        consumers.clone_trigger_hit(client, id, &hit, &mut turn.out);
+        consumers.clone_trigger_hit(client, id, &hit, &mut cx.out);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   accounts: registrations, shared memory, compression ──┐
-//!   line: requests that wait ─────────────────────────────┤
+//!   work queue: requests that wait ───────────────────────┤
 //!   sessions: sessions, clones, instances ────────────────┼──> UserAccount
 //!   shell: connections, descriptors, files ───────────────┘
 //! ```
@@ -19,7 +19,7 @@ use crate::limits;
 use crate::session::events::SessionState;
 use crate::session::state::Sessions;
 use crate::shell_accounts::ShellAccounts;
-use crate::work::Line;
+use crate::work::WorkQueue;
 use abi::map::{BlockMap, BlockSet};
 
 /// What the sessions tell of one user.
@@ -37,7 +37,7 @@ struct InSessions {
 pub(crate) struct AccountSources<'a> {
     accounts: &'a Accounts,
     shell: &'a ShellAccounts,
-    line: &'a Line,
+    work_queue: &'a WorkQueue,
     in_sessions: BlockMap<User, InSessions>,
 }
 
@@ -46,7 +46,7 @@ impl<'a> AccountSources<'a> {
     pub(crate) fn new(
         accounts: &'a Accounts,
         shell: &'a ShellAccounts,
-        line: &'a Line,
+        work_queue: &'a WorkQueue,
         sessions: &Sessions,
         cloning: impl Iterator<Item = u32>,
     ) -> Self {
@@ -70,7 +70,7 @@ impl<'a> AccountSources<'a> {
             let of = in_sessions.get_or_insert_with(User::local(uid), InSessions::default);
             of.clones = of.clones.saturating_add(1);
         }
-        Self { accounts, shell, line, in_sessions }
+        Self { accounts, shell, work_queue, in_sessions }
     }
 
     /// Whether consumers of this user see the accounts of all.
@@ -108,7 +108,8 @@ impl<'a> AccountSources<'a> {
         account.compression_bytes = item(Resource::Codecs);
         account.buffer_bytes = item(Resource::Buffers);
         let max = limits::DECODED_BYTES_PER_USER_MAX as u64;
-        account.waiting_request_bytes = Some(of(self.line.decoded_of(user) as u64, Some(max)));
+        account.waiting_request_bytes =
+            Some(of(self.work_queue.decoded_of(user) as u64, Some(max)));
         let held = self.in_sessions.get(&user).copied().unwrap_or_default();
         let (instances, max) = held.instances;
         account.instances = Some(of(instances, Some(max).filter(|_| instances > 0)));
@@ -141,7 +142,7 @@ impl<'a> AccountSources<'a> {
         all.compression_bytes = total(Resource::Codecs);
         all.buffer_bytes = total(Resource::Buffers);
         let max = limits::DECODED_BYTES_PER_USER_MAX.saturating_mul(limits::USERS_SHARE) as u64;
-        all.waiting_request_bytes = Some(of(self.line.decoded() as u64, Some(max)));
+        all.waiting_request_bytes = Some(of(self.work_queue.decoded() as u64, Some(max)));
         let limited =
             || self.in_sessions.iter().filter(|(user, _)| self.accounts.is_limited(**user));
         let recording = limited().map(|(_, of)| of.recording).sum();

@@ -2,20 +2,20 @@
 //!
 //! ```text
 //!                        has an allowance left              uses it up
-//!   request ──> handle ───────────────────────> done       ────────────> waits in line
+//!   request ──> handle ───────────────────────> done       ────────────> waits in the work queue
 //!                                                                            │
-//!   handle_timeout: each of the line in turn gets another allowance <───────┘
+//!   handle_timeout: each owner in the queue gets another allowance  <────────┘
 //! ```
 //!
 //! Work is counted in bytes that are copied ([`limits::WORK_PER_ENTRY`]). A producer, a consumer or a session may cause
 //! as much at once as its allowance, which grows with time. What exceeds it waits, and with it all that the peer sends
 //! behind: its requests keep their order, and a flush is acknowledged after the chunks before it. The service is due
-//! while anyone is in line. One timeout does a bounded amount of the work, and takes turns between the users in line,
-//! and between those of each user. So each user gets the same share, however many connections it has, and a peer that
-//! asks for little never waits for one that asks for much.
+//! while the queue is not empty. One timeout does a bounded amount of the work, and takes turns between the users in the
+//! queue, and between the work of each user. So each user gets the same share, however many connections it has, and a
+//! peer that asks for little never waits for one that asks for much.
 //!
-//! What a session does has its place in line beside its consumer, who may be gone: set-up, start, stop, and the scrape
-//! of its producers' memory. Requests of the consumer wait for it.
+//! A session owns work of its own, as its consumer may be gone: set-up, start, stop, and the scrape of its producers'
+//! memory. Requests of the consumer wait for it.
 
 use std::collections::VecDeque;
 
@@ -33,24 +33,24 @@ use crate::session::flush_request::{BufferGroup, FlushThen};
 use abi::ids::{CallId, ClientId, FileId, InstanceId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet};
 
-/// Something that is to be done, and that waits.
+/// Something that is to be done, and that waits. Producers, consumers and sessions have work of their own: see
+/// `Service::run_todo`.
 #[derive(Debug)]
 pub(crate) enum Todo {
-    Request(Option<CallId>, Box<ProducerRequest>),
-    /// A commit whose first entries are done: so many.
+    ProducerRequest(Option<CallId>, Box<ProducerRequest>),
+    /// A commit, and how many of its entries are done.
     Commit(Option<CallId>, Box<CommitDataRequest>, usize),
     /// A producer left. What is in its memory, until that is scraped.
-    Leave(Option<Uncommitted>),
+    ProducerLeft(Option<Uncommitted>),
     /// A request of a consumer, with its file.
-    Ask(Option<CallId>, Box<ConsumerRequest>, Option<FileId>),
+    ConsumerRequest(Option<CallId>, Box<ConsumerRequest>, Option<FileId>),
     /// The config of a session that a consumer asked for is checked.
     Check(Box<Checking>),
     /// The filters of a session change, as its consumer asked.
-    Change(Option<CallId>, Box<Changing>),
-    /// A consumer left.
-    Part,
-    /// A consumer has taken what was sent to it: its answers and its packets go on.
-    Continue,
+    ChangeConfig(Option<CallId>, Box<Changing>),
+    ConsumerLeft,
+    /// A consumer has received what was sent to it: its answers and its packets go on.
+    ContinueReplies,
     /// The memory of the producers of a session is scraped.
     Scrape(Scrape),
     /// Data sources are set up for a session.
@@ -65,10 +65,10 @@ pub(crate) enum Todo {
     /// succeeded.
     CloneGroup(u64, BufferGroup, bool, usize),
     /// A new data source is set up for all sessions.
-    Match(Option<CallId>, Match),
+    MatchRegistration(Option<CallId>, Match),
     /// A data source of that name is not offered any more: its instances are removed.
     Remove(Option<CallId>, String),
-    /// Triggers are activated, the first ones are done.
+    /// Triggers are activated; the first ones, so many, are done.
     Triggers(Option<CallId>, Vec<String>, usize),
 }
 
@@ -153,15 +153,17 @@ pub(crate) enum ScrapeThen {
     End,
 }
 
-/// Who can stand in line.
+/// What has work that can wait in the queue.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Waiter {
+pub(crate) enum WorkOwner {
     Producer(ProducerId),
     Consumer(ClientId),
     Session(SessionId),
 }
 
-/// What somebody may cause at once. It grows by a byte in a nanosecond, about as fast as memory is copied.
+/// What a peer or a session may cause at once. It grows by one unit of work in a nanosecond. A unit is the copy of a byte,
+/// which takes about a third of a nanosecond ([`limits::WORK_PER_ENTRY`]): so one peer alone may use about a third of
+/// the time of the service before its work waits.
 #[derive(Debug, Default)]
 pub(crate) struct Allowance {
     used: u64,
@@ -188,16 +190,16 @@ impl Allowance {
 pub(crate) struct Work {
     pub(crate) todo: VecDeque<Todo>,
     allowance: Allowance,
-    pub(crate) in_line: bool,
+    pub(crate) is_queued: bool,
     /// What was decoded of the requests that wait, bytes.
     pub(crate) decoded: usize,
-    /// How many of these bytes the line has counted for its user.
+    /// How many of these bytes the queue has counted for its user.
     counted: usize,
 }
 
 impl Work {
-    /// What it may still cause now.
-    pub(crate) fn left(&mut self, now_ns: u64, allowance: u64) -> u64 {
+    /// The work that it may still cause now.
+    pub(crate) fn budget(&mut self, now_ns: u64, allowance: u64) -> u64 {
         self.allowance.left(now_ns, allowance)
     }
 
@@ -205,8 +207,8 @@ impl Work {
         self.allowance.spend(work);
     }
 
-    /// Its turn has come: it gets another allowance. Returns what it may do with it.
-    pub(crate) fn next_turn(&mut self, allowance: u64) -> u64 {
+    /// Gives it another allowance. Returns the work that it may do with it.
+    pub(crate) fn next_allowance(&mut self, allowance: u64) -> u64 {
         let used = &mut self.allowance.used;
         *used = used.saturating_sub(allowance);
         allowance.saturating_sub(*used)
@@ -218,14 +220,14 @@ impl Work {
         self.todo.iter().any(scrapes)
     }
 
-    /// It waits: what was decoded and is not counted yet.
+    /// Called when it begins to wait: the decoded bytes that are not counted yet.
     pub(crate) fn take_uncounted(&mut self) -> usize {
         let more = self.decoded.saturating_sub(self.counted);
         self.counted = self.decoded;
         more
     }
 
-    /// It does not wait any more: what was counted.
+    /// Called when it waits no more: the bytes that were counted.
     pub(crate) fn take_counted(&mut self) -> usize {
         self.decoded = 0;
         std::mem::take(&mut self.counted)
@@ -237,45 +239,47 @@ impl Work {
     }
 }
 
-/// Those that wait.
+/// The owners of work that waits.
 #[derive(Debug)]
-pub(crate) struct Line {
-    /// Users with somebody in line, the next one first.
+pub(crate) struct WorkQueue {
+    /// Users whose work waits, the next one first.
     users: VecDeque<User>,
-    /// Those of each of them, the next one first.
-    waiting: BlockMap<User, VecDeque<Waiter>>,
+    /// The owners of each user, the next one first.
+    waiting: BlockMap<User, VecDeque<WorkOwner>>,
     len: usize,
     /// What was decoded of the requests of each user that wait, bytes; only of users with some.
     decoded: BlockMap<User, usize>,
     /// The same of all users.
     decoded_of_all: usize,
+    /// The allowance of an owner, in units of work.
     pub(crate) per_peer: u64,
+    /// What one timeout does, in units of work.
     pub(crate) per_turn: u64,
 }
 
-impl Line {
-    /// Puts somebody of `user` at the end.
-    pub(crate) fn push(&mut self, user: User, waiter: Waiter) {
+impl WorkQueue {
+    /// Adds an owner of `user` at the end.
+    pub(crate) fn push(&mut self, user: User, owner: WorkOwner) {
         let of_user = self.waiting.get_or_insert_with(user, VecDeque::new);
         if of_user.is_empty() {
             self.users.push_back(user);
         }
-        of_user.push_back(waiter);
+        of_user.push_back(owner);
         self.len = self.len.saturating_add(1);
     }
 
-    /// Takes the next one out. It is the turn of another user then.
-    pub(crate) fn pop(&mut self) -> Option<Waiter> {
+    /// Removes the next one. After it comes an owner of another user.
+    pub(crate) fn pop(&mut self) -> Option<WorkOwner> {
         let user = self.users.pop_front()?;
         let of_user = self.waiting.get_mut(&user)?;
-        let waiter = of_user.pop_front();
+        let owner = of_user.pop_front();
         if of_user.is_empty() {
             self.waiting.remove(&user);
         } else {
             self.users.push_back(user);
         }
         self.len = self.len.saturating_sub(1);
-        waiter
+        owner
     }
 
     /// Counts so many bytes that were decoded of requests of `user` that wait.
@@ -287,7 +291,7 @@ impl Line {
         }
     }
 
-    /// They are done, or nobody wants them any more.
+    /// The requests of so many decoded bytes are done, or their peer is gone.
     pub(crate) fn release(&mut self, user: User, less: usize) {
         self.decoded_of_all = self.decoded_of_all.saturating_sub(less);
         let Some(of_user) = self.decoded.get_mut(&user) else { return };
@@ -324,7 +328,7 @@ impl Line {
     }
 }
 
-impl Default for Line {
+impl Default for WorkQueue {
     fn default() -> Self {
         Self {
             users: VecDeque::new(),

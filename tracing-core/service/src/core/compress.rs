@@ -13,7 +13,7 @@ use crate::work::Compressions;
 use abi::ids::SessionId;
 
 impl Service {
-    /// Puts a session into the line if it has something to compress.
+    /// Queues a session that has something to compress.
     pub(super) fn line_up_compressing(&mut self, id: SessionId) {
         let session = self.sessions.get(id);
         let compressing = session.and_then(|session| session.compressing.as_ref());
@@ -23,7 +23,7 @@ impl Service {
             waiting.push_back(id);
         }
         if let Some(begun) = begun {
-            begun.push((self.turn.out.len(), id, to_file, stream.to_vec()));
+            begun.push((self.cx.out.len(), id, to_file, stream.to_vec()));
         }
     }
 
@@ -36,28 +36,28 @@ impl Service {
                 continue;
             };
             let user = User::local(session.uid);
-            self.turn.out.about = Some(session.uid);
-            if !compressing.charge(user, &mut self.turn.accounts) {
-                session.note_uncompressed(&mut self.turn);
+            self.cx.out.about = Some(session.uid);
+            if !compressing.charge(user, &mut self.cx.accounts) {
+                session.note_uncompressed(&mut self.cx);
                 return self.after_piece(id);
             }
             match compressing.step(self.compressions.piece_bytes) {
                 Some(bytes) => {
                     let bytes = bytes as u64;
                     self.compressions.bytes = self.compressions.bytes.saturating_add(bytes);
-                    self.turn.spend(bytes.saturating_mul(limits::WORK_PER_COMPRESSED_BYTE));
+                    self.cx.spend(bytes.saturating_mul(limits::WORK_PER_COMPRESSED_BYTE));
                 }
                 None => {
                     session.compression = None;
                     let text = "the codec failed, the trace goes on uncompressed";
-                    self.turn.out.error(format!("session {id}: {text}"));
+                    self.cx.out.error(format!("session {id}: {text}"));
                 }
             }
             if let Some(compressing) = session.compressing.as_mut().filter(|c| !c.is_due()) {
-                compressing.release(user, &mut self.turn.accounts);
+                compressing.release(user, &mut self.cx.accounts);
             }
             if session.life.is_freed() {
-                stop::limit_file_stall(id, &mut self.turn);
+                stop::limit_file_stall(id, &mut self.cx);
             }
             return self.after_piece(id);
         }
@@ -69,7 +69,7 @@ impl Service {
         if session.compressing.as_ref().is_some_and(Compressing::is_due) {
             self.compressions.waiting.push_back(id);
         } else if session.file.is_some() {
-            self.turn.then(Step::ContinueFile(id));
+            self.cx.then(Step::ContinueFile(id));
         } else if let Some(client) = session.consumer {
             self.continue_read(client);
         }

@@ -10,7 +10,7 @@ use crate::session::checking::Checking;
 use crate::session::flush_request::{FlushFlags, FlushThen};
 use crate::session::{detach, enable, read, set_up, start};
 use crate::step::Step;
-use crate::work::{Todo, Waiter};
+use crate::work::{Todo, WorkOwner};
 use crate::{limits, query, stats};
 use abi::ids::{CallId, ClientId, SessionId};
 
@@ -25,39 +25,43 @@ impl Service {
         request: Request,
         mut file: RequestFile,
     ) {
-        let waiter = Waiter::Consumer(client);
+        let owner = WorkOwner::Consumer(client);
         if self.is_consumer_busy(client)
             && let Some(consumer) = self.consumers.get_mut(client)
         {
-            consumer.work.todo.push_back(Todo::Ask(call, Box::new(request), file.take()));
-            return self.line_up(waiter);
+            consumer.work.todo.push_back(Todo::ConsumerRequest(
+                call,
+                Box::new(request),
+                file.take(),
+            ));
+            return self.queue_if_exhausted(owner);
         }
-        let (now_ns, per_peer) = (self.turn.now.boot_ns, self.line.per_peer);
+        let (now_ns, per_peer) = (self.cx.now.boot_ns, self.work_queue.per_peer);
         // Most requests take all at once, whatever is left: it waits afterwards.
-        let left = self.consumers.get_mut(client).map_or(0, |c| c.work.left(now_ns, per_peer));
-        let before = self.turn.peer_work();
+        let left = self.consumers.get_mut(client).map_or(0, |c| c.work.budget(now_ns, per_peer));
+        let before = self.cx.peer_work();
         self.run_consumer_request(client, call, request, file, left);
         self.run_steps();
-        self.settle(waiter, self.turn.peer_work().saturating_sub(before));
-        self.forget_decoded(waiter);
+        self.charge(owner, self.cx.peer_work().saturating_sub(before));
+        self.forget_decoded(owner);
     }
 
-    /// A consumer has taken what was sent to it. What goes on waits in line as its requests do.
+    /// A consumer has received what was sent to it. Its answers go on behind its requests that wait.
     pub(super) fn consumer_drained(&mut self, client: ClientId) {
-        let (now_ns, per_peer) = (self.turn.now.boot_ns, self.line.per_peer);
+        let (now_ns, per_peer) = (self.cx.now.boot_ns, self.work_queue.per_peer);
         let Some(consumer) = self.consumers.get_mut(client) else { return };
         let work = &mut consumer.work;
-        if work.in_line {
-            if !work.todo.iter().any(|todo| matches!(todo, Todo::Continue)) {
-                work.todo.push_back(Todo::Continue);
+        if work.is_queued {
+            if !work.todo.iter().any(|todo| matches!(todo, Todo::ContinueReplies)) {
+                work.todo.push_back(Todo::ContinueReplies);
             }
             return;
         }
-        work.left(now_ns, per_peer);
-        let before = self.turn.peer_work();
+        work.budget(now_ns, per_peer);
+        let before = self.cx.peer_work();
         self.continue_streams(client);
         self.run_steps();
-        self.settle(Waiter::Consumer(client), self.turn.peer_work().saturating_sub(before));
+        self.charge(WorkOwner::Consumer(client), self.cx.peer_work().saturating_sub(before));
     }
 
     /// Goes on with answers and packets that were not sent because enough was in flight.
@@ -72,11 +76,11 @@ impl Service {
     pub(super) fn consumer_disconnected(&mut self, client: ClientId) {
         let mut consumer = self.consumers.get_mut(client);
         if let Some(consumer) = &mut consumer {
-            let out = &mut self.turn.out;
+            let out = &mut self.cx.out;
             // Nobody takes it any more. A session that is not made yet is not made: else those who come and go at once
             // would leave configs behind faster than they are checked.
             consumer.work.todo.retain_mut(|todo| match todo {
-                Todo::Continue => false,
+                Todo::ContinueReplies => false,
                 Todo::Check(job) => {
                     RequestFile::new(job.file.take()).close(out);
                     false
@@ -87,23 +91,23 @@ impl Service {
         match consumer {
             // What it sent before its end is done first.
             Some(consumer) if !consumer.work.todo.is_empty() => {
-                consumer.work.todo.push_back(Todo::Part);
+                consumer.work.todo.push_back(Todo::ConsumerLeft);
             }
-            _ => self.part(client),
+            _ => self.forget_consumer(client),
         }
     }
 
     /// Forgets a consumer and ends its session.
-    pub(super) fn part(&mut self, client: ClientId) {
+    pub(super) fn forget_consumer(&mut self, client: ClientId) {
         if let Some(consumer) = self.consumers.get_mut(client) {
             let less = consumer.work.take_counted();
-            self.line.release(User::of(&consumer.peer), less);
+            self.work_queue.release(User::of(&consumer.peer), less);
         }
-        let turn = &mut self.turn;
-        let session = self.consumers.disconnected(client, &mut turn.out);
-        self.clones.abandon_of(client, turn);
+        let cx = &mut self.cx;
+        let session = self.consumers.disconnected(client, &mut cx.out);
+        self.clones.abandon_of(client, cx);
         if let Some(session) = session {
-            turn.then(Step::Free { session, reason: None });
+            cx.then(Step::Free { session, reason: None });
         }
     }
 
@@ -116,17 +120,17 @@ impl Service {
         file: RequestFile,
         left: u64,
     ) {
-        let turn = &mut self.turn;
-        turn.spend(limits::WORK_PER_REQUEST);
+        let cx = &mut self.cx;
+        cx.spend(limits::WORK_PER_REQUEST);
         let Some(consumer) = self.consumers.get(client) else {
-            file.close(&mut turn.out);
-            return turn.out.reject(client, call);
+            file.close(&mut cx.out);
+            return cx.out.reject(client, call);
         };
         let session = consumer.session;
         match request {
             Request::EnableTracing(r) => {
                 let (consumers, producers) = (&mut self.consumers, &mut self.producers);
-                let job = enable::request(client, call, r, file, turn, consumers, producers);
+                let job = enable::request(client, call, r, file, cx, consumers, producers);
                 if let Some(job) = job {
                     self.check_config(client, job, left);
                 }
@@ -135,9 +139,9 @@ impl Service {
             Request::CloneSession(r) => {
                 let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
                 let (who, request, buffers) = ((client, call), (&r, file), &mut self.buffers);
-                return self.clones.request(who, request, sessions, consumers, buffers, turn);
+                return self.clones.request(who, request, sessions, consumers, buffers, cx);
             }
-            _ => file.close(&mut turn.out),
+            _ => file.close(&mut cx.out),
         }
         match request {
             Request::EnableTracing(_) | Request::CloneSession(_) => {}
@@ -154,7 +158,7 @@ impl Service {
                 self.reply_after(client, call, session, free);
             }
             Request::ReadBuffers(_) => {
-                let (consumers, out) = (&mut self.consumers, &mut turn.out);
+                let (consumers, out) = (&mut self.consumers, &mut cx.out);
                 if read::request(client, call, consumers, &self.sessions, out) {
                     self.continue_read(client);
                 }
@@ -167,9 +171,9 @@ impl Service {
                 query::ask(client, call, sessions_only, &mut self.consumers);
                 self.continue_queries(client);
             }
-            Request::QueryCapabilities(_) => query::capabilities(client, call, &mut turn.out),
+            Request::QueryCapabilities(_) => query::capabilities(client, call, &mut cx.out),
             Request::SaveTraceForBugreport(_) => {
-                query::refuse_save_for_bugreport(client, call, &mut turn.out)
+                query::refuse_save_for_bugreport(client, call, &mut cx.out)
             }
             Request::Detach(r) => {
                 self.detach_request(client, call, session, r.key.unwrap_or_default());
@@ -186,14 +190,14 @@ impl Service {
         {
             return consumer.work.todo.push_front(Todo::Check(job));
         }
-        let turn = &mut self.turn;
-        let checked = job.go_on(left, turn.config.codecs, &mut turn.work);
+        let cx = &mut self.cx;
+        let checked = job.go_on(left, cx.config.codecs, &mut cx.work);
         if let Ok(None) = checked
             && let Some(consumer) = self.consumers.get_mut(client)
         {
             return consumer.work.todo.push_front(Todo::Check(job));
         }
-        enable::checked(client, *job, checked, &self.sessions, &mut self.consumers, turn);
+        enable::checked(client, *job, checked, &self.sessions, &mut self.consumers, cx);
     }
 
     /// Whether memory of former sessions of a user has to go before the next one begins. It is on the account of the
@@ -212,11 +216,11 @@ impl Service {
         request: &protos::FlushRequest,
     ) {
         // Without a session upstream never answers, and its caller waits for ever.
-        let Some(session) = session else { return self.turn.out.reject(client, call) };
+        let Some(session) = session else { return self.cx.out.reject(client, call) };
         let flags = FlushFlags(request.flags.unwrap_or(0));
         let timeout_ms = request.timeout_ms.unwrap_or(0).into();
         let then = FlushThen::Reply(client, call);
-        self.turn.then(Step::Flush { session, timeout_ms, flags, then });
+        self.cx.then(Step::Flush { session, timeout_ms, flags, then });
     }
 
     fn stats_request(
@@ -227,17 +231,17 @@ impl Service {
     ) {
         let totals = self.totals();
         let Some(session) = session.and_then(|id| self.sessions.get_mut(id)) else {
-            return self.turn.out.reject(client, call);
+            return self.cx.out.reject(client, call);
         };
-        let stats = stats::of(session, (&self.buffers, &mut self.turn.accounts), &totals);
+        let stats = stats::of(session, (&self.buffers, &mut self.cx.accounts), &totals);
         let moved =
             session.sequences.take_moved().saturating_mul(limits::MOVED_SEQUENCE_BYTES_READ);
         let writers = stats.writer_stats.len() as u64;
         let response = stats::response(stats);
-        self.turn.spend_on_reading(writers, limits::WORK_PER_WRITER_STATS);
-        self.turn.spend_on_reading(moved as u64, limits::WORK_PER_READ_BYTE);
-        self.turn.spend_on_reading(response.len() as u64, limits::WORK_PER_ENCODED_BYTE);
-        self.turn.out.reply(client, call, response.into());
+        self.cx.spend_on_reading(writers, limits::WORK_PER_WRITER_STATS);
+        self.cx.spend_on_reading(moved as u64, limits::WORK_PER_READ_BYTE);
+        self.cx.spend_on_reading(response.len() as u64, limits::WORK_PER_ENCODED_BYTE);
+        self.cx.out.reply(client, call, response.into());
     }
 
     /// A session that is not set up is left when it is: a consumer that attaches then finds one that records.
@@ -253,7 +257,7 @@ impl Service {
             Some(session) => {
                 // Only one call can be answered at the end.
                 if let Some((older, _)) = session.detaches.replace((call, key)) {
-                    self.turn.out.reject(client, older);
+                    self.cx.out.reject(client, older);
                 }
             }
             None => self.detach(client, call, &key),
@@ -262,16 +266,16 @@ impl Service {
 
     pub(super) fn detach(&mut self, client: ClientId, call: Option<CallId>, key: &str) {
         let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
-        let result = detach::detach(client, key, sessions, consumers, &mut self.turn);
+        let result = detach::detach(client, key, sessions, consumers, &mut self.cx);
         self.reply_result(client, call, "Detach", result);
     }
 
     fn attach_request(&mut self, client: ClientId, call: Option<CallId>, key: &str) {
         let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
-        match detach::attach(client, key, sessions, consumers, &mut self.turn) {
+        match detach::attach(client, key, sessions, consumers, &mut self.cx) {
             Ok(session) => {
                 let response = detach::attach_response(session);
-                self.turn.out.reply(client, call, response.into());
+                self.cx.out.reply(client, call, response.into());
             }
             Err(error) => self.reply_result(client, call, "Attach", Err(error)),
         }
@@ -289,7 +293,7 @@ impl Service {
         match session.and_then(|session| set_up::check_open(session).map(|()| session)) {
             Ok(session) => {
                 let asked = request.trace_config.unwrap_or_default();
-                let work = &mut self.turn.work;
+                let work = &mut self.cx.work;
                 let before = *work;
                 let job = match Changing::new(session.id, &session.config, &asked, work) {
                     Ok(job) => Box::new(job),
@@ -312,19 +316,19 @@ impl Service {
         mut job: Box<Changing>,
         left: u64,
     ) {
-        let end = self.turn.work.saturating_add(left);
-        let (consumers, turn) = (&mut self.consumers, &mut self.turn);
-        let compiled = job.go_on(end, &mut turn.work);
+        let end = self.cx.work.saturating_add(left);
+        let (consumers, cx) = (&mut self.consumers, &mut self.cx);
+        let compiled = job.go_on(end, &mut cx.work);
         if let Ok(false) = compiled
             && let Some(consumer) = consumers.get_mut(client)
         {
-            return consumer.work.todo.push_front(Todo::Change(call, job));
+            return consumer.work.todo.push_front(Todo::ChangeConfig(call, job));
         }
         let session = self.sessions.get_mut(job.session).ok_or(SessionError::NoSession);
         let result = compiled
             .map_err(SessionError::from)
             .and(session)
-            .and_then(|session| set_up::change(session, *job, &self.sources, consumers, turn));
+            .and_then(|session| set_up::change(session, *job, &self.sources, consumers, cx));
         self.reply_result(client, call, CHANGE, result);
     }
 
@@ -337,9 +341,9 @@ impl Service {
         step: impl FnOnce(SessionId) -> Step,
     ) {
         if let Some(session) = session {
-            self.turn.then(step(session));
+            self.cx.then(step(session));
         }
-        self.turn.then(Step::ReplySuccess { client, call });
+        self.cx.then(Step::ReplySuccess { client, call });
     }
 
     /// Answers a call. The reply to these methods has no room for the error: the log has.
@@ -350,7 +354,7 @@ impl Service {
         method: &str,
         result: Result<(), SessionError>,
     ) {
-        let out = &mut self.turn.out;
+        let out = &mut self.cx.out;
         match result {
             Ok(()) => out.reply_empty(client, call),
             Err(error) => {
@@ -370,13 +374,13 @@ impl Service {
         let session = session.and_then(|id| self.sessions.get_mut(id));
         let instances = session.iter().flat_map(|session| session.instances.values());
         let count = session.as_ref().map_or(0, |session| session.instances.len());
-        let out = &mut self.turn.out;
+        let out = &mut self.cx.out;
         let all_started = self.consumers.observe(client, call, types, instances, out);
         if self.consumers.observes_instances(client) {
-            self.turn.spend(limits::WORK_PER_OBSERVED_INSTANCE.saturating_mul(count as u64));
+            self.cx.spend(limits::WORK_PER_OBSERVED_INSTANCE.saturating_mul(count as u64));
         }
         if all_started && let Some(session) = session {
-            start::check_all_started(session, &mut self.consumers, &mut self.turn);
+            start::check_all_started(session, &mut self.consumers, &mut self.cx);
         }
     }
 }

@@ -14,6 +14,7 @@ mod work;
 use super::buffers::Buffers;
 use super::commit::CommitState;
 use super::consumers::Consumers;
+use super::context::Context;
 use super::data_sources::Sources;
 use super::error::SessionError;
 use super::ledger::{Loss, Reason, Who};
@@ -29,9 +30,8 @@ use super::shell_accounts::ShellAccounts;
 use super::stats::ServiceTotals;
 use super::step::Step;
 use super::triggers::TriggerHistory;
-use super::turn::Turn;
 use super::user_accounts::AccountSources;
-use super::work::{Compressions, Line};
+use super::work::{Compressions, WorkQueue};
 use crate::config::ServiceConfig;
 use crate::input::Input;
 use crate::limits;
@@ -42,7 +42,7 @@ use abi::time::{BootTime, Now};
 /// The tracing service. See the [module](super) for how to drive it.
 #[derive(Debug)]
 pub struct Service {
-    pub(crate) turn: Turn,
+    pub(crate) cx: Context,
     pub(crate) producers: Producers,
     pub(crate) sources: Sources,
     pub(crate) consumers: Consumers,
@@ -55,7 +55,7 @@ pub struct Service {
     /// As the shell told it last.
     shell: ShellAccounts,
     /// Peers and sessions whose work waits.
-    pub(crate) line: Line,
+    pub(crate) work_queue: WorkQueue,
     /// Sessions that have something to compress.
     pub(crate) compressions: Compressions,
     /// Steps that are still to be done, the next one last.
@@ -68,7 +68,7 @@ impl Service {
     pub fn new(config: ServiceConfig) -> Self {
         Self {
             buffers: Buffers::new(config.regions.clone()),
-            turn: Turn::new(config),
+            cx: Context::new(config),
             producers: Producers::default(),
             sources: Sources::default(),
             consumers: Consumers::default(),
@@ -78,7 +78,7 @@ impl Service {
             commits: CommitState::default(),
             priority: Priority::default(),
             shell: ShellAccounts::default(),
-            line: Line::default(),
+            work_queue: WorkQueue::default(),
             compressions: Compressions::default(),
             steps: Vec::new(),
         }
@@ -86,9 +86,9 @@ impl Service {
 
     /// Takes one event. Drain [`poll_output`](Self::poll_output) afterwards.
     pub fn handle(&mut self, now: &Now, input: Input) {
-        self.turn.now = *now;
-        let turn = &mut self.turn;
-        turn.out.about = None;
+        self.cx.now = *now;
+        let cx = &mut self.cx;
+        cx.out.about = None;
         match input {
             Input::ProducerConnected { client, peer, in_process } => {
                 self.producers.connected(client, peer, in_process);
@@ -96,7 +96,7 @@ impl Service {
             Input::ProducerRefused { client, peer } => {
                 let who = Who::new((client, ProducerId::new(0)), "".into(), &peer);
                 let loss = Loss::new(who, Reason::ProducerRefused);
-                self.sessions.note_loss(None, &loss, turn);
+                self.sessions.note_loss(None, &loss, cx);
             }
             Input::ProducerRequest { client, call, request, region } => {
                 self.producer_request(client, call, request, region);
@@ -111,21 +111,21 @@ impl Service {
             }
             Input::ConsumerDisconnected { client } => self.consumer_disconnected(client),
             Input::FileCreated { token, result } => {
-                enable::file_created(token, result, &mut self.sessions, turn);
+                enable::file_created(token, result, &mut self.sessions, cx);
             }
             Input::FileWritten { file, result } => {
-                if let Some(result) = self.clones.file_copied(file, result, turn) {
-                    write::written(file, result, &mut self.sessions, turn);
+                if let Some(result) = self.clones.file_copied(file, result, cx) {
+                    write::written(file, result, &mut self.sessions, cx);
                 }
             }
             Input::PrioritySet { token, result } => {
-                enable::priority_set(token, result, &mut self.sessions, turn);
+                enable::priority_set(token, result, &mut self.sessions, cx);
             }
             Input::Drained { client } => {
                 if self.consumers.get(client).is_some() {
                     self.consumer_drained(client);
                 } else {
-                    self.producers.drained(client, &mut turn.out);
+                    self.producers.drained(client, &mut cx.out);
                 }
             }
             Input::FramesDecoded { client, refused, bytes } => {
@@ -138,15 +138,15 @@ impl Service {
 
     /// Does all that is due at `now`. Drain [`poll_output`](Self::poll_output) afterwards.
     pub fn handle_timeout(&mut self, now: &Now) {
-        self.turn.now = *now;
+        self.cx.now = *now;
         self.run_timers();
-        let (bytes, sequences) = self.buffers.free_piece(&mut self.turn.accounts);
-        self.turn.spend((bytes as u64).checked_div(limits::FREED_BYTES_PER_WORK).unwrap_or(0));
-        self.turn.spend((sequences as u64).saturating_mul(limits::WORK_PER_FREED_SEQUENCE));
-        self.work_off();
+        let (bytes, sequences) = self.buffers.free_piece(&mut self.cx.accounts);
+        self.cx.spend((bytes as u64).checked_div(limits::FREED_BYTES_PER_WORK).unwrap_or(0));
+        self.cx.spend((sequences as u64).saturating_mul(limits::WORK_PER_FREED_SEQUENCE));
+        self.run_queued();
         self.compress_piece();
-        self.turn.out.about = None;
-        self.turn.then(Step::CopyPiece);
+        self.cx.out.about = None;
+        self.cx.then(Step::CopyPiece);
         self.end_turn();
     }
 
@@ -154,12 +154,12 @@ impl Service {
     /// that reached it; drain [`poll_output`](Self::poll_output) and answer what concerns the files until the service
     /// [is idle](Self::is_idle).
     pub fn end_sessions(&mut self, now: &Now, reason: &str) {
-        self.turn.now = *now;
+        self.cx.now = *now;
         let reason = SessionError::Shutdown(reason.to_owned());
         for session in self.sessions.ids() {
-            self.turn.then(Step::Free { session, reason: Some(reason.clone()) });
+            self.cx.then(Step::Free { session, reason: Some(reason.clone()) });
         }
-        self.turn.then(Step::FailAllClones(reason));
+        self.cx.then(Step::FailAllClones(reason));
         self.run_steps();
         // The shell waits for files alone.
         for session in self.sessions.ids() {
@@ -171,24 +171,24 @@ impl Service {
     /// What waits until nothing else happens at this instant.
     fn end_turn(&mut self) {
         self.run_steps();
-        while let Some(client) = self.turn.out.next_to_disconnect() {
+        while let Some(client) = self.cx.out.next_to_disconnect() {
             self.producer_disconnected(client, Some(Reason::CutNotReading));
             self.run_steps();
-            self.turn.out.disconnect(client);
+            self.cx.out.disconnect(client);
         }
-        self.consumers.send_observed(&mut self.turn.out);
+        self.consumers.send_observed(&mut self.cx.out);
         self.clones.end_turn();
     }
 
     /// The next effect to carry out.
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.turn.out.pop()
+        self.cx.out.pop()
     }
 
     /// Takes back the bytes of a reply that has left, or of a piece of a file that is written, to use their memory
     /// again. Optional; the content does not matter.
     pub fn give_back(&mut self, memory: bytes::Bytes) {
-        self.turn.out.pool.give(memory);
+        self.cx.out.pool.give(memory);
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) at the latest: at once, while a clone is copied or work
@@ -196,9 +196,9 @@ impl Service {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<BootTime> {
         if self.clones.is_copying() || self.has_work() {
-            return Some(self.turn.now.boot());
+            return Some(self.cx.now.boot());
         }
-        self.turn.timers.next(&self.turn.now)
+        self.cx.timers.next(&self.cx.now)
     }
 
     /// True once all sessions ended and their files are closed: a daemon that is told to stop waits for this after
@@ -212,32 +212,32 @@ impl Service {
         if self.consumers.get(client).is_none_or(|consumer| consumer.queries.is_empty()) {
             return;
         }
-        let Self { turn, sessions, .. } = self;
+        let Self { cx, sessions, .. } = self;
         let cloning = self.clones.clients().filter_map(|client| self.consumers.uid(client));
         let state = StateSources {
-            version: &turn.config.version,
+            version: &cx.config.version,
             sessions,
             producers: &self.producers,
             sources: &self.sources,
             accounts: AccountSources::new(
-                &turn.accounts,
+                &cx.accounts,
                 &self.shell,
-                &self.line,
+                &self.work_queue,
                 sessions,
                 cloning,
             ),
         };
-        let bytes = query::continue_answers(client, &mut self.consumers, &state, &mut turn.out);
-        turn.spend_on_reading(bytes as u64, limits::WORK_PER_ENCODED_BYTE);
+        let bytes = query::continue_answers(client, &mut self.consumers, &state, &mut cx.out);
+        cx.spend_on_reading(bytes as u64, limits::WORK_PER_ENCODED_BYTE);
     }
 
     fn continue_read(&mut self, client: ClientId) {
         let totals = self.totals();
-        let Self { turn, consumers, sessions, producers, buffers, .. } = self;
-        let (mut context, (out, _)) = PassContext::new(turn, producers, buffers, totals);
+        let Self { cx, consumers, sessions, producers, buffers, .. } = self;
+        let (mut context, (out, _)) = PassContext::new(cx, producers, buffers, totals);
         read::continue_stream(client, consumers, sessions, &mut context, out);
         let bytes = context.bytes_read as u64;
-        turn.spend_on_reading(bytes, limits::WORK_PER_READ_BYTE);
+        cx.spend_on_reading(bytes, limits::WORK_PER_READ_BYTE);
         if let Some(id) = self.consumers.session_of(client) {
             self.line_up_compressing(id);
         }
@@ -249,7 +249,7 @@ impl Service {
             producers_connected: self.producers.len() as u32,
             producers_seen: self.producers.seen().into(),
             data_sources_registered: self.sources.len() as u32,
-            data_sources_seen: self.turn.instances_seen(),
+            data_sources_seen: self.cx.instances_seen(),
             total_buffers: self.buffers.len() as u32,
             chunks_discarded: self.commits.chunks_discarded,
             patches_discarded: self.commits.patches_discarded,

@@ -10,7 +10,7 @@ use crate::producers::Producer;
 use crate::scrape::Uncommitted;
 use crate::session::{clear, set_up, start, stop};
 use crate::step::Step;
-use crate::work::{Match, Todo, Waiter};
+use crate::work::{Match, Todo, WorkOwner};
 use abi::ids::{BufferId, CallId, ClientId, FlushId, InstanceId, ProducerId};
 use abi::shm::Region;
 use protos::{CommitDataRequest, CommitDataRequestChunksToMove};
@@ -23,38 +23,38 @@ impl Service {
         request: Request,
         region: Option<Region>,
     ) {
-        let turn = &mut self.turn;
+        let cx = &mut self.cx;
         if let Request::InitializeConnection(request) = request {
             let brought = region.clone();
-            let refused = self.producers.initialize(turn, client, call, &request, region);
+            let refused = self.producers.initialize(cx, client, call, &request, region);
             if let Some((who, reason)) = refused {
                 let loss = Loss::new(who, reason);
-                self.sessions.note_loss(None, &loss, turn);
+                self.sessions.note_loss(None, &loss, cx);
             }
             if let Some(mut region) = brought
                 && region.is_alone()
                 && let Some(uid) = self.producers.uid_of(client)
             {
                 // It was refused.
-                turn.out.release_memory(client, uid, region);
+                cx.out.release_memory(client, uid, region);
             }
             if let Some(id) = self.producers.id_of(client) {
-                self.turn.spend(limits::WORK_PER_REQUEST);
-                self.settle(Waiter::Producer(id), limits::WORK_PER_REQUEST);
+                self.cx.spend(limits::WORK_PER_REQUEST);
+                self.charge(WorkOwner::Producer(id), limits::WORK_PER_REQUEST);
             }
             return;
         }
-        let Some(id) = self.producers.id_of(client) else { return turn.out.reject(client, call) };
+        let Some(id) = self.producers.id_of(client) else { return cx.out.reject(client, call) };
         let Some(producer) = self.producers.get_mut(id) else { return };
-        if producer.work.in_line {
-            return producer.work.todo.push_back(Todo::Request(call, Box::new(request)));
+        if producer.work.is_queued {
+            return producer.work.todo.push_back(Todo::ProducerRequest(call, Box::new(request)));
         }
-        let left = producer.work.left(turn.now.boot_ns, self.line.per_peer);
-        let before = turn.peer_work();
+        let left = producer.work.budget(cx.now.boot_ns, self.work_queue.per_peer);
+        let before = cx.peer_work();
         self.run_request(id, call, request, left);
         self.run_steps();
-        self.settle(Waiter::Producer(id), self.turn.peer_work().saturating_sub(before));
-        self.forget_decoded(Waiter::Producer(id));
+        self.charge(WorkOwner::Producer(id), self.cx.peer_work().saturating_sub(before));
+        self.forget_decoded(WorkOwner::Producer(id));
     }
 
     /// Does what a producer asks for, as far as `left` allows.
@@ -65,59 +65,59 @@ impl Service {
         request: Request,
         left: u64,
     ) {
-        let turn = &mut self.turn;
+        let cx = &mut self.cx;
         let Some(producer) = self.producers.get_mut(id) else { return };
         let client = producer.client;
-        turn.spend(limits::WORK_PER_REQUEST);
+        cx.spend(limits::WORK_PER_REQUEST);
         let left = left.saturating_sub(limits::WORK_PER_REQUEST);
         match request {
             Request::RegisterDataSource(r) => {
                 let descriptor = r.data_source_descriptor.unwrap_or_default();
-                let registered = self.sources.register(producer, turn, &descriptor);
+                let registered = self.sources.register(producer, cx, &descriptor);
                 if let Some(at) = match_of(registered, producer) {
                     return self.match_registration(id, call, at, left);
                 }
             }
             Request::UpdateDataSource(r) => {
                 let descriptor = r.data_source_descriptor.unwrap_or_default();
-                self.sources.update(producer, turn, &descriptor);
+                self.sources.update(producer, cx, &descriptor);
             }
             Request::UnregisterDataSource(r) => {
                 let name = r.data_source_name.unwrap_or_default();
                 if let Some(key) = self.sources.find(producer, &name) {
-                    self.sources.unregister(producer, turn, key);
+                    self.sources.unregister(producer, cx, key);
                     return self.remove(id, call, name, left);
                 }
             }
             Request::CommitData(r) => {
                 if !producer.set_up {
-                    return turn.out.reject(client, call);
+                    return cx.out.reject(client, call);
                 }
                 return self.commit(id, call, r, 0, left);
             }
             Request::GetAsyncCommand(_) => {
                 let Some(call) = call else { return };
-                return producer.open_command_stream(&mut turn.out, call);
+                return producer.open_command_stream(&mut cx.out, call);
             }
             Request::RegisterTraceWriter(r) => {
                 let (writer, buffer) = (r.trace_writer_id, r.target_buffer);
-                let max = turn.config.limits.writers_per_producer_max;
+                let max = cx.config.limits.writers_per_producer_max;
                 let ids = (writer.unwrap_or(0), buffer.unwrap_or(0));
-                producer.register_writer(ids, max, &mut turn.accounts);
+                producer.register_writer(ids, max, &mut cx.accounts);
             }
             Request::UnregisterTraceWriter(r) => {
                 let writer = r.trace_writer_id.unwrap_or(0);
-                producer.unregister_writer(writer, &mut turn.accounts);
+                producer.unregister_writer(writer, &mut cx.accounts);
             }
             Request::NotifyDataSourceStarted(r) => {
                 let instance = (&*producer, InstanceId::new(r.data_source_id.unwrap_or(0)));
                 let refused = r.refused == Some(true);
                 let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
-                start::instance_started(instance, refused, sessions, consumers, turn);
+                start::instance_started(instance, refused, sessions, consumers, cx);
             }
             Request::NotifyDataSourceStopped(r) => {
                 let key = (id, InstanceId::new(r.data_source_id.unwrap_or(0)));
-                stop::instance_stopped(key, &mut self.sessions, &mut self.consumers, turn);
+                stop::instance_stopped(key, &mut self.sessions, &mut self.consumers, cx);
             }
             Request::ActivateTriggers(r) => {
                 return self.activate(id, call, r.trigger_names, 0, left);
@@ -125,7 +125,7 @@ impl Service {
             // The reply comes after all effects of earlier requests.
             Request::Sync(_) | Request::InitializeConnection(_) => {}
         }
-        turn.then(Step::ReplySuccess { client, call });
+        cx.then(Step::ReplySuccess { client, call });
     }
 
     /// Sets a new registration up for the sessions that want it, as far as `left` allows. One that was refused is put
@@ -137,38 +137,36 @@ impl Service {
         mut at: Match,
         left: u64,
     ) {
-        let end = self.turn.work.saturating_add(left);
+        let end = self.cx.work.saturating_add(left);
         let key = SourceKey::new(id, at.number);
-        let (sources, turn) = (&self.sources, &mut self.turn);
+        let (sources, cx) = (&self.sources, &mut self.cx);
         let (producers, consumers) = (&mut self.producers, &mut self.consumers);
         for session in self.sessions.values_mut().filter(|s| s.id >= at.session) {
             let from = if session.id == at.session { at.index } else { 0 };
             let range = (from, end);
             let next = match &at.refused {
-                Some(loss) => set_up::refused(session, loss, range, turn),
-                None => {
-                    set_up::registered(session, key, range, sources, producers, consumers, turn)
-                }
+                Some(loss) => set_up::refused(session, loss, range, cx),
+                None => set_up::registered(session, key, range, sources, producers, consumers, cx),
             };
             if let Some(index) = next {
                 (at.session, at.index) = (session.id, index);
                 let Some(producer) = producers.get_mut(id) else { return };
-                return producer.work.todo.push_front(Todo::Match(call, at));
+                return producer.work.todo.push_front(Todo::MatchRegistration(call, at));
             }
         }
         let Some(producer) = producers.get_mut(id) else { return };
-        turn.then(Step::ReplySuccess { client: producer.client, call });
+        cx.then(Step::ReplySuccess { client: producer.client, call });
     }
 
     /// Removes the instances of a data source that a producer does not offer any more, as far as `left` allows.
     pub(super) fn remove(&mut self, id: ProducerId, call: Option<CallId>, name: String, left: u64) {
-        let end = self.turn.work.saturating_add(left);
+        let end = self.cx.work.saturating_add(left);
         let all = self.remove_instances(id, Some(&name), end);
         let Some(producer) = self.producers.get_mut(id) else { return };
         if !all {
             return producer.work.todo.push_front(Todo::Remove(call, name));
         }
-        self.turn.then(Step::ReplySuccess { client: producer.client, call });
+        self.cx.then(Step::ReplySuccess { client: producer.client, call });
     }
 
     /// Activates triggers from the one at `from` on, as far as `left` allows.
@@ -180,15 +178,15 @@ impl Service {
         from: usize,
         left: u64,
     ) {
-        let turn = &mut self.turn;
-        let end = turn.work.saturating_add(left);
+        let cx = &mut self.cx;
+        let end = cx.work.saturating_add(left);
         let Some(producer) = self.producers.get_mut(id) else { return };
         let range = (from, end);
-        let next = self.triggers.activate(producer, &names, range, &mut self.sessions, turn);
+        let next = self.triggers.activate(producer, &names, range, &mut self.sessions, cx);
         if let Some(next) = next {
             return producer.work.todo.push_front(Todo::Triggers(call, names, next));
         }
-        turn.then(Step::ReplySuccess { client: producer.client, call });
+        cx.then(Step::ReplySuccess { client: producer.client, call });
     }
 
     /// The connection of a producer is closed; by us, if there is a reason.
@@ -198,22 +196,22 @@ impl Service {
         if let Some(reason) = cut {
             let amount = Amount { count: 1, at_least: true };
             let loss = Loss { amount, ..producer.loss(reason) };
-            self.sessions.note_loss(Some(id), &loss, &self.turn);
+            self.sessions.note_loss(Some(id), &loss, &self.cx);
         }
         let leave = Some(Uncommitted::default());
-        if producer.work.in_line {
+        if producer.work.is_queued {
             // What it sent before its end is done first.
-            producer.work.todo.push_back(Todo::Leave(leave));
+            producer.work.todo.push_back(Todo::ProducerLeft(leave));
         } else {
-            let left = producer.work.left(self.turn.now.boot_ns, self.line.per_peer);
+            let left = producer.work.budget(self.cx.now.boot_ns, self.work_queue.per_peer);
             self.leave(id, leave, left);
-            self.line_up(Waiter::Producer(id));
+            self.queue_if_exhausted(WorkOwner::Producer(id));
         }
         if let Some(producer) = self.producers.get_mut(id).filter(|p| !p.work.todo.is_empty()) {
-            self.sessions.note_unseen(producer, &mut self.turn);
+            self.sessions.note_unseen(producer, &mut self.cx);
         }
         if let Some(producer) = self.producers.get(id).filter(|producer| producer.smb.is_some()) {
-            self.turn.out.count_memory(client, producer.peer.uid);
+            self.cx.out.count_memory(client, producer.peer.uid);
         }
     }
 
@@ -226,30 +224,30 @@ impl Service {
         from: usize,
         left: u64,
     ) {
-        let turn = &mut self.turn;
+        let cx = &mut self.cx;
         let Some(producer) = self.producers.get_mut(id) else { return };
         let client = producer.client;
-        let range = (from, turn.work.saturating_add(left));
+        let range = (from, cx.work.saturating_add(left));
         let before = self.commits.refused();
-        let next = self.commits.commit(producer, &request, range, &mut self.buffers, turn);
+        let next = self.commits.commit(producer, &request, range, &mut self.buffers, cx);
         for ((reason, count), (_, before)) in self.commits.refused().into_iter().zip(before) {
             if count > before {
                 let amount = Amount::exactly(count.saturating_sub(before));
                 let loss = Loss { amount, ..producer.loss(reason) };
-                self.sessions.note_loss(Some(id), &loss, turn);
+                self.sessions.note_loss(Some(id), &loss, cx);
             }
         }
         let moves = &request.chunks_to_move;
         let moved = from..next.unwrap_or(moves.len()).min(moves.len());
         self.note_rings(moves.get(moved).unwrap_or_default());
-        let (Some(producer), turn) = (self.producers.get_mut(id), &mut self.turn) else { return };
+        let (Some(producer), cx) = (self.producers.get_mut(id), &mut self.cx) else { return };
         if let Some(next) = next {
             return producer.work.todo.push_front(Todo::Commit(call, Box::new(request), next));
         }
         if let Some(flush) = request.flush_request_id.filter(|flush| *flush != 0) {
-            turn.then(Step::FlushAcked { producer: id, upto: FlushId::new(flush) });
+            cx.then(Step::FlushAcked { producer: id, upto: FlushId::new(flush) });
         }
-        turn.then(Step::ReplySuccess { client, call });
+        cx.then(Step::ReplySuccess { client, call });
     }
 
     /// Chunks were put into rings: producers begin their sequences anew each time a quarter of a ring was written.
@@ -261,7 +259,7 @@ impl Service {
             if self.buffers.get_mut(id).is_some_and(TraceBuffer::take_quarter)
                 && let Some(session) = self.sessions.of_buffer(id)
             {
-                clear::ring_written(session, id, &mut self.producers, &mut self.turn);
+                clear::ring_written(session, id, &mut self.producers, &mut self.cx);
             }
         }
     }

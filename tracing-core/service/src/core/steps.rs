@@ -14,42 +14,42 @@ impl Service {
     pub(super) fn run_steps(&mut self) {
         loop {
             // The steps that the last one added come before those that wait, in their order.
-            self.steps.extend(self.turn.take_steps().rev());
+            self.steps.extend(self.cx.take_steps().rev());
             let Some(step) = self.steps.pop() else { break };
             self.run_step(step);
         }
         // One event of a peer can lead to thousands of steps.
         self.steps.shrink_to(limits::STEPS_KEPT_MAX);
-        self.turn.shrink_steps(limits::STEPS_KEPT_MAX);
+        self.cx.shrink_steps(limits::STEPS_KEPT_MAX);
     }
 
     fn run_step(&mut self, step: Step) {
-        let turn = &mut self.turn;
+        let cx = &mut self.cx;
         match step {
-            Step::ReplySuccess { client, call } => turn.out.reply_empty(client, call),
+            Step::ReplySuccess { client, call } => cx.out.reply_empty(client, call),
             Step::AnnounceState(event) => self.sessions.announce(&event),
             Step::Admit(admission) => {
                 let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
                 let (buffers, priority) = (&mut self.buffers, &mut self.priority);
-                enable::admit(*admission, sessions, consumers, buffers, priority, turn);
+                enable::admit(*admission, sessions, consumers, buffers, priority, cx);
             }
             Step::FailEnabling { session, error } => {
                 let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
                 let (buffers, priority) = (&mut self.buffers, &mut self.priority);
-                enable::fail(session, &error, sessions, consumers, buffers, priority, turn);
+                enable::fail(session, &error, sessions, consumers, buffers, priority, cx);
             }
             Step::FlushAcked { producer, upto } => {
                 let Some(producer) = self.producers.get_mut(producer) else { return };
-                flush::acked(producer, upto, &mut self.sessions, turn);
+                flush::acked(producer, upto, &mut self.sessions, cx);
             }
             Step::AfterFlush { session, then, success } => {
-                flush::after(session, self.sessions.get_mut(session), then, success, turn);
+                flush::after(session, self.sessions.get_mut(session), then, success, cx);
             }
             Step::ForgetProducer(id) => {
-                let Some(mut producer) = self.producers.forget(id, &mut turn.out) else { return };
-                flush::acked(&mut producer, FlushId::new(u64::MAX), &mut self.sessions, turn);
+                let Some(mut producer) = self.producers.forget(id, &mut cx.out) else { return };
+                flush::acked(&mut producer, FlushId::new(u64::MAX), &mut self.sessions, cx);
                 let less = producer.work.take_counted();
-                self.line.release(User::of(&producer.peer), less);
+                self.work_queue.release(User::of(&producer.peer), less);
             }
             Step::CloneGroup { clone, group, success } => {
                 if let Some(source) = self.clones.source_of(clone) {
@@ -85,43 +85,43 @@ impl Service {
     /// Steps of one session; a session that is gone needs none.
     fn run_session_step(&mut self, step: Step) {
         let Some(session) = step.session().and_then(|id| self.sessions.get_mut(id)) else {
-            return flush::refuse_without_session(step, &mut self.turn);
+            return flush::refuse_without_session(step, &mut self.cx);
         };
-        let (turn, producers) = (&mut self.turn, &mut self.producers);
+        let (cx, producers) = (&mut self.cx, &mut self.producers);
         let consumers = &mut self.consumers;
         match step {
-            Step::CreateFile(_) => enable::create_file(session, turn),
+            Step::CreateFile(_) => enable::create_file(session, cx),
             Step::Configure(_) => {
-                enable::configure(session, &self.sources, turn);
+                enable::configure(session, &self.sources, cx);
             }
-            Step::Configured(_) => enable::configured(session, consumers, turn),
-            Step::Start(_) => start::session(session, consumers, turn),
+            Step::Configured(_) => enable::configured(session, consumers, cx),
+            Step::Start(_) => start::session(session, consumers, cx),
             Step::Flush { timeout_ms, flags, then, .. } => {
-                flush::flush(session, (timeout_ms, flags), then, producers, consumers, turn);
+                flush::flush(session, (timeout_ms, flags), then, producers, consumers, cx);
             }
             Step::FinishFlush { flush, .. } => {
-                flush::finish(session, flush, producers, turn);
+                flush::finish(session, flush, producers, cx);
             }
-            Step::FailFlushes(_) => flush::fail_all(session, producers, turn),
+            Step::FailFlushes(_) => flush::fail_all(session, producers, cx),
             Step::RemoveInstance { key, .. } => {
-                stop::remove_instance(session, key, producers, consumers, turn);
+                stop::remove_instance(session, key, producers, consumers, cx);
             }
             Step::Disable { immediate, error, .. } => {
-                stop::disable(session, immediate, error, turn);
+                stop::disable(session, immediate, error, cx);
             }
-            Step::DisableOrFree(_) => stop::disable_or_free(session, turn),
-            Step::Finalise(_) => stop::finalise(session, turn),
-            Step::NoteEnd(_) => stop::note_end(session, turn),
-            Step::FinishFile(_) => write::finish(session, turn),
-            Step::ReportEnd(_) => stop::report_end(session, consumers, turn),
-            Step::WriteFile(_) => write::begin(session, turn),
+            Step::DisableOrFree(_) => stop::disable_or_free(session, cx),
+            Step::Finalise(_) => stop::finalise(session, cx),
+            Step::NoteEnd(_) => stop::note_end(session, cx),
+            Step::FinishFile(_) => write::finish(session, cx),
+            Step::ReportEnd(_) => stop::report_end(session, consumers, cx),
+            Step::WriteFile(_) => write::begin(session, cx),
             Step::ContinueFile(id) => self.continue_file(id),
-            Step::FileClosed(_) => write::closed(session, turn),
+            Step::FileClosed(_) => write::closed(session, cx),
             Step::CloneWritten { error, .. } => {
-                pending_clone::written(session, error.as_ref(), consumers, turn);
+                pending_clone::written(session, error.as_ref(), consumers, cx);
             }
             Step::FailCloneReply { reason, .. } => {
-                pending_clone::fail_reply(session, reason, consumers, turn);
+                pending_clone::fail_reply(session, reason, consumers, cx);
             }
             // The others are steps of no session, or of several.
             _ => {}
@@ -129,20 +129,20 @@ impl Service {
     }
 
     fn run_clone_step(&mut self, step: Step) {
-        let (turn, clones, buffers) = (&mut self.turn, &mut self.clones, &mut self.buffers);
+        let (cx, clones, buffers) = (&mut self.cx, &mut self.clones, &mut self.buffers);
         let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
         match step {
-            Step::CopyPiece => clones.copy_piece(buffers, turn),
-            Step::FinishClone(clone) => clones.finish(clone, sessions, consumers, buffers, turn),
-            Step::EndClone { clone, error } => clones.end(clone, error, consumers, buffers, turn),
+            Step::CopyPiece => clones.copy_piece(buffers, cx),
+            Step::FinishClone(clone) => clones.finish(clone, sessions, consumers, buffers, cx),
+            Step::EndClone { clone, error } => clones.end(clone, error, consumers, buffers, cx),
             Step::FailClonesOf { session, reason } => {
-                clones.fail_of_source(session, &reason, turn);
+                clones.fail_of_source(session, &reason, cx);
             }
             Step::FailCopiesOf { session, error } => {
-                clones.fail_file_copies(session, &error, turn);
+                clones.fail_file_copies(session, &error, cx);
             }
-            Step::FailAllClones(reason) => clones.fail_all(&reason, turn),
-            Step::LimitCopyTime(session) => clones.limit_copy_time(session, turn),
+            Step::FailAllClones(reason) => clones.fail_all(&reason, cx),
+            Step::LimitCopyTime(session) => clones.limit_copy_time(session, cx),
             _ => {}
         }
     }
@@ -150,14 +150,14 @@ impl Service {
     /// Writes into the file of a session, unless a clone takes a copy of it.
     fn continue_file(&mut self, id: SessionId) {
         let totals = self.totals();
-        let Self { turn, clones, sessions, producers, buffers, .. } = self;
+        let Self { cx, clones, sessions, producers, buffers, .. } = self;
         let Some(session) = sessions.get_mut(id).filter(|_| !clones.holds_file(id)) else { return };
-        let (mut context, (out, timers)) = PassContext::new(turn, producers, buffers, totals);
+        let (mut context, (out, timers)) = PassContext::new(cx, producers, buffers, totals);
         let is_full = write::passes(session, &mut context, out, timers);
         let bytes = context.bytes_read as u64;
-        turn.spend_on_reading(bytes, limits::WORK_PER_READ_BYTE);
+        cx.spend_on_reading(bytes, limits::WORK_PER_READ_BYTE);
         if is_full {
-            turn.then(Step::Disable { session: id, immediate: false, error: None });
+            cx.then(Step::Disable { session: id, immediate: false, error: None });
         }
         self.line_up_compressing(id);
     }
@@ -165,15 +165,15 @@ impl Service {
     /// The last step of a session: the numbers of its buffers are free again.
     fn erase(&mut self, id: SessionId) {
         let Some(mut session) = self.sessions.remove(id) else { return };
-        session.drop_compressing(&mut self.turn);
+        session.drop_compressing(&mut self.cx);
         let (mut charge, since) = (session.buffer_charge.take(), self.buffers.retired_so_far());
         for buffer in &session.buffers {
             self.clones.detach_buffer(*buffer, &mut charge, None, &mut self.buffers);
         }
-        self.buffers.settle(charge, since, &mut self.turn.accounts);
-        stop::cancel_timers(&session, &mut self.turn);
-        self.priority.request(&mut self.turn, self.sessions.highest_boost());
+        self.buffers.settle(charge, since, &mut self.cx.accounts);
+        stop::cancel_timers(&session, &mut self.cx);
+        self.priority.request(&mut self.cx, self.sessions.highest_boost());
         let left = self.sessions.len();
-        self.turn.out.info(format!("session {id} ended, {left} sessions left"));
+        self.cx.out.info(format!("session {id} ended, {left} sessions left"));
     }
 }

@@ -11,7 +11,7 @@ use crate::session::life::SetUpWait;
 use crate::session::state::EndError;
 use crate::session::{flush, set_up, start, stop};
 use crate::step::Step;
-use crate::work::{Scrape, ScrapeThen, SetUp, Todo, Waiter, Work};
+use crate::work::{Scrape, ScrapeThen, SetUp, Todo, Work, WorkOwner};
 use abi::ids::{ClientId, ProducerId, SessionId};
 
 impl Service {
@@ -19,94 +19,100 @@ impl Service {
     /// however many there are.
     #[must_use]
     pub fn is_busy(&self, client: ClientId) -> bool {
-        if self.line.is_empty() {
+        if self.work_queue.is_empty() {
             return false;
         }
         let producer = self.producers.id_of(client).and_then(|id| self.producers.get(id));
-        producer.is_some_and(|p| p.work.in_line) || self.is_consumer_busy(client)
+        producer.is_some_and(|p| p.work.is_queued) || self.is_consumer_busy(client)
     }
 
     /// Whether requests of a consumer wait, for earlier ones or for its session.
     pub(super) fn is_consumer_busy(&self, client: ClientId) -> bool {
         let Some(consumer) = self.consumers.get(client) else { return false };
         let session = || self.sessions.get(consumer.session?);
-        consumer.work.in_line || session().is_some_and(|session| session.work.in_line)
+        consumer.work.is_queued || session().is_some_and(|session| session.work.is_queued)
     }
 
     /// Whether work of any peer or session, what is to be compressed, or memory that is to be freed, waits for the next
     /// [`handle_timeout`](Self::handle_timeout).
     #[must_use]
     pub fn has_work(&self) -> bool {
-        !self.line.is_empty() || !self.compressions.waiting.is_empty() || self.buffers.has_retired()
+        !self.work_queue.is_empty()
+            || !self.compressions.waiting.is_empty()
+            || self.buffers.has_retired()
     }
 
-    pub(super) fn work_of(&mut self, waiter: Waiter) -> Option<&mut Work> {
-        match waiter {
-            Waiter::Producer(id) => self.producers.get_mut(id).map(|producer| &mut producer.work),
-            Waiter::Consumer(client) => {
+    pub(super) fn work_of(&mut self, owner: WorkOwner) -> Option<&mut Work> {
+        match owner {
+            WorkOwner::Producer(id) => {
+                self.producers.get_mut(id).map(|producer| &mut producer.work)
+            }
+            WorkOwner::Consumer(client) => {
                 self.consumers.get_mut(client).map(|consumer| &mut consumer.work)
             }
-            Waiter::Session(id) => self.sessions.get_mut(id).map(|session| &mut session.work),
+            WorkOwner::Session(id) => self.sessions.get_mut(id).map(|session| &mut session.work),
         }
     }
 
     /// Charges a peer what its event has cost.
-    pub(super) fn settle(&mut self, waiter: Waiter, work: u64) {
-        let Some(of) = self.work_of(waiter) else { return };
+    pub(super) fn charge(&mut self, owner: WorkOwner, work: u64) {
+        let Some(of) = self.work_of(owner) else { return };
         of.spend(work);
-        self.line_up(waiter);
+        self.queue_if_exhausted(owner);
     }
 
     /// Charges a peer for what the transport decoded, and for frames that it answered by itself: these cost what
     /// requests do.
     pub(super) fn frames_decoded(&mut self, client: ClientId, refused: u64, bytes: usize) {
-        let waiter = match self.producers.id_of(client) {
-            Some(id) => Waiter::Producer(id),
-            None => Waiter::Consumer(client),
+        let owner = match self.producers.id_of(client) {
+            Some(id) => WorkOwner::Producer(id),
+            None => WorkOwner::Consumer(client),
         };
-        let (now_ns, per_peer) = (self.turn.now.boot_ns, self.line.per_peer);
-        let Some(work) = self.work_of(waiter) else { return };
-        work.left(now_ns, per_peer);
+        let (now_ns, per_peer) = (self.cx.now.boot_ns, self.work_queue.per_peer);
+        let Some(work) = self.work_of(owner) else { return };
+        work.budget(now_ns, per_peer);
         work.decoded = work.decoded.saturating_add(bytes);
         let decoding = limits::WORK_PER_DECODED_BYTE.saturating_mul(bytes as u64);
         let cost = refused.saturating_mul(limits::WORK_PER_REQUEST).saturating_add(decoding);
-        self.turn.spend(cost);
-        self.settle(waiter, cost);
+        self.cx.spend(cost);
+        self.charge(owner, cost);
     }
 
-    /// Puts a peer or session into the line if it has to wait.
-    pub(super) fn line_up(&mut self, waiter: Waiter) {
-        let per_peer = self.line.per_peer;
-        let Some(work) = self.work_of(waiter) else { return };
-        if work.must_wait(per_peer) && !work.in_line {
-            work.in_line = true;
-            self.put_in_line(waiter);
+    /// Queues the work of a peer or session if it has used up its allowance.
+    pub(super) fn queue_if_exhausted(&mut self, owner: WorkOwner) {
+        let per_peer = self.work_queue.per_peer;
+        let Some(work) = self.work_of(owner) else { return };
+        if work.must_wait(per_peer) && !work.is_queued {
+            work.is_queued = true;
+            self.enqueue(owner);
         }
     }
 
-    fn put_in_line(&mut self, waiter: Waiter) {
-        let Some(user) = self.user_of(waiter) else { return };
-        let more = self.work_of(waiter).map_or(0, Work::take_uncounted);
-        self.line.count(user, more);
-        self.line.push(user, waiter);
+    fn enqueue(&mut self, owner: WorkOwner) {
+        let Some(user) = self.user_of(owner) else { return };
+        let more = self.work_of(owner).map_or(0, Work::take_uncounted);
+        self.work_queue.count(user, more);
+        self.work_queue.push(user, owner);
     }
 
-    fn user_of(&self, waiter: Waiter) -> Option<User> {
-        match waiter {
-            Waiter::Producer(id) => self.producers.get(id).map(|producer| User::of(&producer.peer)),
-            Waiter::Consumer(client) => {
+    fn user_of(&self, owner: WorkOwner) -> Option<User> {
+        match owner {
+            WorkOwner::Producer(id) => {
+                self.producers.get(id).map(|producer| User::of(&producer.peer))
+            }
+            WorkOwner::Consumer(client) => {
                 self.consumers.get(client).map(|consumer| User::of(&consumer.peer))
             }
-            Waiter::Session(id) => self.sessions.get(id).map(|session| User::local(session.uid)),
+            WorkOwner::Session(id) => self.sessions.get(id).map(|session| User::local(session.uid)),
         }
     }
 
     /// Nothing that was decoded is kept for a peer, unless it waits.
-    pub(super) fn forget_decoded(&mut self, waiter: Waiter) {
-        let done = self.work_of(waiter).filter(|work| !work.in_line && work.decoded > 0);
+    pub(super) fn forget_decoded(&mut self, owner: WorkOwner) {
+        let done = self.work_of(owner).filter(|work| !work.is_queued && work.decoded > 0);
         let less = done.map(Work::take_counted);
-        if let (Some(less), Some(user)) = (less, self.user_of(waiter)) {
-            self.line.release(user, less);
+        if let (Some(less), Some(user)) = (less, self.user_of(owner)) {
+            self.work_queue.release(user, less);
         }
     }
 
@@ -114,70 +120,70 @@ impl Service {
     /// here. Bounded are those of each user together, and those of all.
     #[must_use]
     pub fn may_decode(&self, client: ClientId) -> bool {
-        if self.line.is_empty() {
+        if self.work_queue.is_empty() {
             return true;
         }
-        let producer = self.producers.id_of(client).map(Waiter::Producer);
-        let user = self.user_of(producer.unwrap_or(Waiter::Consumer(client)));
-        user.is_none_or(|user| self.line.may_decode(user))
+        let producer = self.producers.id_of(client).map(WorkOwner::Producer);
+        let user = self.user_of(producer.unwrap_or(WorkOwner::Consumer(client)));
+        user.is_none_or(|user| self.work_queue.may_decode(user))
     }
 
     /// Does a turn's share of the work that waits.
-    pub(super) fn work_off(&mut self) {
-        let end = self.turn.work.saturating_add(self.line.per_turn);
+    pub(super) fn run_queued(&mut self) {
+        let end = self.cx.work.saturating_add(self.work_queue.per_turn);
         let mut blocked = 0usize;
-        while self.turn.work < end
-            && blocked < self.line.len()
-            && let Some(waiter) = self.line.pop()
+        while self.cx.work < end
+            && blocked < self.work_queue.len()
+            && let Some(owner) = self.work_queue.pop()
         {
-            if self.is_blocked(waiter) {
+            if self.is_blocked(owner) {
                 blocked = blocked.saturating_add(1);
-                self.turn.spend(limits::WORK_PER_ENTRY);
+                self.cx.spend(limits::WORK_PER_ENTRY);
             } else {
                 blocked = 0;
             }
-            self.turn.out.about = self.user_of(waiter).and_then(User::uid_here);
-            self.give_turn(waiter, end);
+            self.cx.out.about = self.user_of(owner).and_then(User::uid_here);
+            self.run_queued_of(owner, end);
         }
     }
 
     /// Does as much of the work of one peer or session as its allowance lets it, until the work of all is `end`.
-    fn give_turn(&mut self, waiter: Waiter, end: u64) {
-        let per_peer = self.line.per_peer;
-        let Some(work) = self.work_of(waiter) else { return };
-        let mut left = work.next_turn(per_peer);
+    fn run_queued_of(&mut self, owner: WorkOwner, end: u64) {
+        let per_peer = self.work_queue.per_peer;
+        let Some(work) = self.work_of(owner) else { return };
+        let mut left = work.next_allowance(per_peer);
         while left > 0
-            && self.turn.work < end
-            && !self.is_blocked(waiter)
-            && let Some(todo) = self.work_of(waiter).and_then(|work| work.todo.pop_front())
+            && self.cx.work < end
+            && !self.is_blocked(owner)
+            && let Some(todo) = self.work_of(owner).and_then(|work| work.todo.pop_front())
         {
-            let (before, before_of_peer) = (self.turn.work, self.turn.peer_work());
-            self.run_todo(waiter, todo, left.min(end.saturating_sub(before)));
+            let (before, before_of_peer) = (self.cx.work, self.cx.peer_work());
+            self.run_todo(owner, todo, left.min(end.saturating_sub(before)));
             self.run_steps();
-            let cost = self.turn.work.saturating_sub(before).max(limits::WORK_PER_ENTRY);
+            let cost = self.cx.work.saturating_sub(before).max(limits::WORK_PER_ENTRY);
             left = left.saturating_sub(cost);
-            let charge = match waiter {
-                Waiter::Session(_) => cost,
-                _ => self.turn.peer_work().saturating_sub(before_of_peer),
+            let charge = match owner {
+                WorkOwner::Session(_) => cost,
+                _ => self.cx.peer_work().saturating_sub(before_of_peer),
             };
-            if let Some(work) = self.work_of(waiter) {
+            if let Some(work) = self.work_of(owner) {
                 work.spend(charge.max(limits::WORK_PER_ENTRY));
             }
         }
-        if let Some(work) = self.work_of(waiter) {
-            work.in_line = work.must_wait(per_peer);
-            if work.in_line {
-                self.put_in_line(waiter);
+        if let Some(work) = self.work_of(owner) {
+            work.is_queued = work.must_wait(per_peer);
+            if work.is_queued {
+                self.enqueue(owner);
             } else {
-                self.forget_decoded(waiter);
+                self.forget_decoded(owner);
             }
         }
     }
 
     /// Whether it is a consumer that cannot go on: its session has work to do first, or it wants one, and memory of
     /// former sessions of its user is not freed yet.
-    fn is_blocked(&self, waiter: Waiter) -> bool {
-        let Waiter::Consumer(client) = waiter else { return false };
+    fn is_blocked(&self, owner: WorkOwner) -> bool {
+        let WorkOwner::Consumer(client) = owner else { return false };
         let next = self.consumers.get(client).and_then(|consumer| consumer.work.todo.front());
         if let Some(Todo::Check(job)) = next
             && self.waits_for_memory(client, job)
@@ -185,40 +191,42 @@ impl Service {
             return true;
         }
         let session = self.consumers.session_of(client).and_then(|id| self.sessions.get(id));
-        session.is_some_and(|session| session.work.in_line)
+        session.is_some_and(|session| session.work.is_queued)
     }
 
-    fn run_todo(&mut self, waiter: Waiter, todo: Todo, left: u64) {
-        match (waiter, todo) {
-            (Waiter::Producer(id), Todo::Request(call, request)) => {
+    fn run_todo(&mut self, owner: WorkOwner, todo: Todo, left: u64) {
+        match (owner, todo) {
+            (WorkOwner::Producer(id), Todo::ProducerRequest(call, request)) => {
                 self.run_request(id, call, *request, left);
             }
-            (Waiter::Producer(id), Todo::Commit(call, request, from)) => {
+            (WorkOwner::Producer(id), Todo::Commit(call, request, from)) => {
                 self.commit(id, call, *request, from, left);
             }
-            (Waiter::Producer(id), Todo::Leave(found)) => self.leave(id, found, left),
-            (Waiter::Consumer(client), Todo::Ask(call, request, file)) => {
+            (WorkOwner::Producer(id), Todo::ProducerLeft(found)) => self.leave(id, found, left),
+            (WorkOwner::Consumer(client), Todo::ConsumerRequest(call, request, file)) => {
                 self.run_consumer_request(client, call, *request, RequestFile::new(file), left);
             }
-            (Waiter::Consumer(client), Todo::Change(call, job)) => {
+            (WorkOwner::Consumer(client), Todo::ChangeConfig(call, job)) => {
                 self.go_on_changing(client, call, job, left);
             }
-            (Waiter::Consumer(client), Todo::Check(job)) => self.check_config(client, job, left),
-            (Waiter::Consumer(client), Todo::Part) => self.part(client),
-            (Waiter::Consumer(client), Todo::Continue) => self.continue_streams(client),
-            (Waiter::Session(id), Todo::Scrape(scrape)) => self.scrape(id, scrape, left),
-            (Waiter::Session(id), Todo::SetUp(job)) => self.continue_set_up(id, job, left),
-            (Waiter::Session(id), Todo::Start(after)) => self.start_instances(id, after, left),
-            (Waiter::Session(id), Todo::Stop(after)) => self.stop_instances(id, after, left),
-            (Waiter::Session(id), Todo::CloneGroup(clone, group, success, from)) => {
+            (WorkOwner::Consumer(client), Todo::Check(job)) => self.check_config(client, job, left),
+            (WorkOwner::Consumer(client), Todo::ConsumerLeft) => self.forget_consumer(client),
+            (WorkOwner::Consumer(client), Todo::ContinueReplies) => self.continue_streams(client),
+            (WorkOwner::Session(id), Todo::Scrape(scrape)) => self.scrape(id, scrape, left),
+            (WorkOwner::Session(id), Todo::SetUp(job)) => self.continue_set_up(id, job, left),
+            (WorkOwner::Session(id), Todo::Start(after)) => self.start_instances(id, after, left),
+            (WorkOwner::Session(id), Todo::Stop(after)) => self.stop_instances(id, after, left),
+            (WorkOwner::Session(id), Todo::CloneGroup(clone, group, success, from)) => {
                 self.take_for_clone(id, (clone, group, success), from, left);
             }
-            (Waiter::Session(id), Todo::Release(reason)) => self.release(id, reason, left),
-            (Waiter::Producer(id), Todo::Match(call, at)) => {
+            (WorkOwner::Session(id), Todo::Release(reason)) => self.release(id, reason, left),
+            (WorkOwner::Producer(id), Todo::MatchRegistration(call, at)) => {
                 self.match_registration(id, call, at, left);
             }
-            (Waiter::Producer(id), Todo::Remove(call, name)) => self.remove(id, call, name, left),
-            (Waiter::Producer(id), Todo::Triggers(call, names, from)) => {
+            (WorkOwner::Producer(id), Todo::Remove(call, name)) => {
+                self.remove(id, call, name, left)
+            }
+            (WorkOwner::Producer(id), Todo::Triggers(call, names, from)) => {
                 self.activate(id, call, names, from, left);
             }
             // Nobody else has such work.
@@ -228,28 +236,28 @@ impl Service {
 
     /// Adds work of a session, and does as much of it as the session may at once.
     pub(super) fn add_session_work(&mut self, id: SessionId, todo: Todo) {
-        let (now_ns, per_peer) = (self.turn.now.boot_ns, self.line.per_peer);
+        let (now_ns, per_peer) = (self.cx.now.boot_ns, self.work_queue.per_peer);
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if session.work.in_line {
+        if session.work.is_queued {
             return session.work.todo.push_back(todo);
         }
-        let left = session.work.left(now_ns, per_peer);
+        let left = session.work.budget(now_ns, per_peer);
         if left == 0 {
             session.work.todo.push_back(todo);
         } else {
-            let before = self.turn.work;
-            self.run_todo(Waiter::Session(id), todo, left);
-            let cost = self.turn.work.saturating_sub(before);
-            self.turn.session_work = self.turn.session_work.saturating_add(cost);
-            return self.settle(Waiter::Session(id), cost);
+            let before = self.cx.work;
+            self.run_todo(WorkOwner::Session(id), todo, left);
+            let cost = self.cx.work.saturating_sub(before);
+            self.cx.session_work = self.cx.session_work.saturating_add(cost);
+            return self.charge(WorkOwner::Session(id), cost);
         }
-        self.line_up(Waiter::Session(id));
+        self.queue_if_exhausted(WorkOwner::Session(id));
     }
 
     /// Does all work of a session at once.
     pub(super) fn finish_work(&mut self, id: SessionId) {
         while let Some(todo) = self.sessions.get_mut(id).and_then(|s| s.work.todo.pop_front()) {
-            self.run_todo(Waiter::Session(id), todo, u64::MAX);
+            self.run_todo(WorkOwner::Session(id), todo, u64::MAX);
             self.run_steps();
         }
     }
@@ -268,49 +276,49 @@ impl Service {
 
     /// Scrapes as far as `left` allows. What follows from it comes when all is scraped.
     fn scrape(&mut self, id: SessionId, mut scrape: Scrape, left: u64) {
-        let end = self.turn.work.saturating_add(left);
-        let (turn, buffers) = (&mut self.turn, &mut self.buffers);
+        let end = self.cx.work.saturating_add(left);
+        let (cx, buffers) = (&mut self.cx, &mut self.buffers);
         let Some(session) = self.sessions.get_mut(id) else { return };
         // Nobody reads what is in the buffers of a session that is freed, but for its file.
         let is_read = session.life.is_reachable() || session.file.is_some();
         let (range, producers) = ((&mut scrape, end), &mut self.producers);
-        if is_read && !self.commits.scrape_all(session, range, producers, buffers, turn) {
+        if is_read && !self.commits.scrape_all(session, range, producers, buffers, cx) {
             return session.work.todo.push_front(Todo::Scrape(scrape));
         }
         for then in scrape.then {
             match then {
-                ScrapeThen::Flush(then, success) => flush::scraped(session, then, success, turn),
-                ScrapeThen::End => stop::scraped(session, turn),
+                ScrapeThen::Flush(then, success) => flush::scraped(session, then, success, cx),
+                ScrapeThen::End => stop::scraped(session, cx),
             }
         }
     }
 
     /// Sets up data sources for a session, as far as `left` allows.
     fn continue_set_up(&mut self, id: SessionId, mut job: SetUp, left: u64) {
-        let end = self.turn.work.saturating_add(left);
+        let end = self.cx.work.saturating_add(left);
         let Some(session) = self.sessions.get_mut(id).filter(|s| s.life.is_reachable()) else {
             return;
         };
         let (producers, consumers) = (&mut self.producers, &mut self.consumers);
-        let (sources, turn) = (&self.sources, &mut self.turn);
-        if !set_up::all(session, &mut job, end, sources, producers, consumers, turn) {
+        let (sources, cx) = (&self.sources, &mut self.cx);
+        if !set_up::all(session, &mut job, end, sources, producers, consumers, cx) {
             return session.work.todo.push_front(Todo::SetUp(job));
         }
         if session.life.waits_for(SetUpWait::Sources) {
-            set_up::note_unregistered(session, producers, turn);
+            set_up::note_unregistered(session, producers, cx);
             session.life.end_wait();
-            turn.then(Step::Configured(id));
+            cx.then(Step::Configured(id));
         }
     }
 
     /// Starts the instances of a session, as far as `left` allows.
     fn start_instances(&mut self, id: SessionId, after: Option<InstanceKey>, left: u64) {
-        let end = self.turn.work.saturating_add(left);
+        let end = self.cx.work.saturating_add(left);
         let Some(session) = self.sessions.get_mut(id).filter(|s| s.life.is_reachable()) else {
             return;
         };
         let (producers, consumers) = (&mut self.producers, &mut self.consumers);
-        let next = start::instances(session, after, end, producers, consumers, &mut self.turn);
+        let next = start::instances(session, after, end, producers, consumers, &mut self.cx);
         if next.is_some() {
             session.work.todo.push_front(Todo::Start(next));
         }
@@ -324,11 +332,11 @@ impl Service {
         from: usize,
         left: u64,
     ) {
-        let range = (from, self.turn.work.saturating_add(left));
+        let range = (from, self.cx.work.saturating_add(left));
         let (clones, buffers) = (&mut self.clones, &mut self.buffers);
         let (sessions, consumers) = (&mut self.sessions, &self.consumers);
-        let (what, turn) = ((clone, group, success), &mut self.turn);
-        let next = clones.take_group(what, range, sessions, consumers, buffers, turn);
+        let (what, cx) = ((clone, group, success), &mut self.cx);
+        let next = clones.take_group(what, range, sessions, consumers, buffers, cx);
         if let Some(next) = next
             && let Some(session) = self.sessions.get_mut(id)
         {
@@ -338,10 +346,10 @@ impl Service {
 
     /// Stops the instances of a session, as far as `left` allows.
     fn stop_instances(&mut self, id: SessionId, after: Option<InstanceKey>, left: u64) {
-        let end = self.turn.work.saturating_add(left);
+        let end = self.cx.work.saturating_add(left);
         let Some(session) = self.sessions.get_mut(id) else { return };
         let (producers, consumers) = (&mut self.producers, &mut self.consumers);
-        let next = stop::instances(session, after, end, producers, consumers, &mut self.turn);
+        let next = stop::instances(session, after, end, producers, consumers, &mut self.cx);
         if next.is_some() {
             session.work.todo.push_front(Todo::Stop(next));
         }
@@ -352,48 +360,48 @@ impl Service {
         let Some(session) = self.sessions.get_mut(id) else { return };
         if session.life.begin_end() {
             session.work.todo.retain(|todo| !matches!(todo, Todo::SetUp(_)));
-            stop::free(session, reason, &mut self.turn);
+            stop::free(session, reason, &mut self.cx);
         }
     }
 
     /// Separates a session that is freed from all others, once its instances are stopped; as far as `left` allows.
     fn release(&mut self, id: SessionId, reason: EndError, left: u64) {
-        let end = self.turn.work.saturating_add(left);
+        let end = self.cx.work.saturating_add(left);
         let Some(session) = self.sessions.get_mut(id) else { return };
         let (producers, consumers) = (&mut self.producers, &mut self.consumers);
-        if !session.work.todo.is_empty() || !stop::let_go(session, end, producers, &mut self.turn) {
+        if !session.work.todo.is_empty() || !stop::let_go(session, end, producers, &mut self.cx) {
             session.work.todo.push_back(Todo::Release(reason));
-            return self.line_up(Waiter::Session(id));
+            return self.queue_if_exhausted(WorkOwner::Session(id));
         }
-        stop::release(session, reason, consumers, &mut self.turn);
+        stop::release(session, reason, consumers, &mut self.cx);
     }
 
     /// Removes what a producer leaves behind, as far as `left` allows.
     pub(super) fn leave(&mut self, id: ProducerId, found: Option<Uncommitted>, left: u64) {
-        let end = self.turn.work.saturating_add(left);
+        let end = self.cx.work.saturating_add(left);
         let live = self.sessions.buffers_recorded_by(id);
         let Some(producer) = self.producers.get_mut(id) else { return };
-        let (turn, buffers) = (&mut self.turn, &mut self.buffers);
+        let (cx, buffers) = (&mut self.cx, &mut self.buffers);
         if let Some(mut found) = found
-            && !self.commits.scrape_leaving(producer, &live, (&mut found, end), buffers, turn)
+            && !self.commits.scrape_leaving(producer, &live, (&mut found, end), buffers, cx)
         {
-            return producer.work.todo.push_front(Todo::Leave(Some(found)));
+            return producer.work.todo.push_front(Todo::ProducerLeft(Some(found)));
         }
-        if !self.commits.end_sequences(producer, &live, end, buffers, turn)
-            || !self.sources.unregister_all(producer, end, turn)
+        if !self.commits.end_sequences(producer, &live, end, buffers, cx)
+            || !self.sources.unregister_all(producer, end, cx)
         {
-            return producer.work.todo.push_front(Todo::Leave(None));
+            return producer.work.todo.push_front(Todo::ProducerLeft(None));
         }
-        self.sessions.note_leftovers(producer, turn);
+        self.sessions.note_leftovers(producer, cx);
         if !self.remove_instances(id, None, end)
             && let Some(producer) = self.producers.get_mut(id)
         {
-            return producer.work.todo.push_front(Todo::Leave(None));
+            return producer.work.todo.push_front(Todo::ProducerLeft(None));
         }
         if let Some(producer) = self.producers.get_mut(id) {
-            producer.release_memory(&mut self.turn);
+            producer.release_memory(&mut self.cx);
         }
-        self.turn.then(Step::ForgetProducer(id));
+        self.cx.then(Step::ForgetProducer(id));
     }
 
     /// Removes instances of a producer, of all its data sources or of one name, until the work of the turn is `end`.
@@ -406,9 +414,9 @@ impl Service {
     ) -> bool {
         const PIECE: usize = 16;
         loop {
-            let all = stop::remove_instances(id, name, PIECE, &self.sessions, &mut self.turn);
+            let all = stop::remove_instances(id, name, PIECE, &self.sessions, &mut self.cx);
             self.run_steps();
-            if all || self.turn.work >= end {
+            if all || self.cx.work >= end {
                 return all;
             }
         }

@@ -3,13 +3,13 @@
 use crate::buffer::{SequenceEnd, TraceBuffer, loss};
 use crate::buffers::Buffers;
 use crate::commit::{CommitState, copy_to_buffer};
+use crate::context::Context;
 use crate::ledger::Amount;
 use crate::limits;
 use crate::outbox::Outbox;
 use crate::producers::Producer;
 use crate::scrape::Uncommitted;
 use crate::scrape::memory::look;
-use crate::turn::Turn;
 use abi::ids::{BufferId, ChunkId, WriterId};
 use abi::map::BlockSet;
 use abi::shm::RESERVED_BYTES;
@@ -25,7 +25,7 @@ const MARK: [u8; RESERVED_BYTES] = {
 };
 
 impl CommitState {
-    /// Takes what is left in the memory of a producer that goes away, until the work of `turn` is `end`. `live` are the
+    /// Takes what is left in the memory of a producer that goes away, until the work of `cx` is `end`. `live` are the
     /// buffers of sessions that run. Returns whether that was all.
     ///
     /// Sessions that ended count, too: what was written before the end and not committed is read after it.
@@ -35,7 +35,7 @@ impl CommitState {
         live: &BlockSet<BufferId>,
         (found, end): (&mut Uncommitted, u64),
         buffers: &mut Buffers,
-        turn: &mut Turn,
+        cx: &mut Context,
     ) -> bool {
         if producer.sends_by_value() {
             return true;
@@ -44,18 +44,18 @@ impl CommitState {
             let untold = producer.untold_losses();
             producer.left.note_untold(untold);
         }
-        if !look(found, producer, |_, _| true, end, turn) {
+        if !look(found, producer, |_, _| true, end, cx) {
             return false;
         }
         let mut payload = Vec::new();
-        while turn.work < end
+        while cx.work < end
             && let Some(place) = found.take()
         {
             producer.note_touched(place.page);
             payload.clear();
             let Some(reader) = &mut producer.smb else { return true };
             let left = reader.scrape_leftover(place.page, place.index, &mut payload);
-            turn.spend(limits::WORK_PER_ENTRY.saturating_add(payload.len() as u64));
+            cx.spend(limits::WORK_PER_ENTRY.saturating_add(payload.len() as u64));
             let Some(left) = left.filter(|left| place.holds(&left.header)) else { continue };
             let Some(buffer) = producer.writers.get(&left.header.writer).copied() else {
                 let packets = packets_left(&left, &payload);
@@ -67,9 +67,9 @@ impl CommitState {
             }
             let of_chunk = Found { left, buffer, is_live: live.contains(&buffer) };
             let before = buffers.get(buffer).map_or(0, TraceBuffer::evicted);
-            self.take_leftover(producer, of_chunk, &mut payload, buffers, &mut turn.out);
+            self.take_leftover(producer, of_chunk, &mut payload, buffers, &mut cx.out);
             let after = buffers.get(buffer).map_or(0, TraceBuffer::evicted);
-            turn.spend(after.saturating_sub(before).saturating_mul(limits::WORK_PER_EVICTED));
+            cx.spend(after.saturating_sub(before).saturating_mul(limits::WORK_PER_EVICTED));
         }
         !found.has_more()
     }
@@ -126,21 +126,21 @@ impl CommitState {
     }
 
     /// Ends the sequences of the writers of a producer that goes away, once its memory was scraped, until the work of
-    /// `turn` is `end`. Returns whether that was all.
+    /// `cx` is `end`. Returns whether that was all.
     pub(crate) fn end_sequences(
         &mut self,
         producer: &mut Producer,
         live: &BlockSet<BufferId>,
         end: u64,
         buffers: &mut Buffers,
-        turn: &mut Turn,
+        cx: &mut Context,
     ) -> bool {
-        while let Some((writer, id)) = producer.pop_writer(&mut turn.accounts) {
-            turn.spend(limits::WORK_PER_ENTRY);
+        while let Some((writer, id)) = producer.pop_writer(&mut cx.accounts) {
+            cx.spend(limits::WORK_PER_ENTRY);
             if live.contains(&id) && producer.allowed.contains(&id) {
-                end_sequence(producer, (writer, id), buffers, &mut turn.out);
+                end_sequence(producer, (writer, id), buffers, &mut cx.out);
             }
-            if turn.work >= end {
+            if cx.work >= end {
                 return producer.writers.is_empty();
             }
         }

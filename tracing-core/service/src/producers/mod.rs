@@ -11,11 +11,11 @@ use protos::{
 use protozero::Message as _;
 
 use super::accounts::{Accounts, Resource, User};
+use super::context::Context;
 use super::ledger::{Loss, Reason, Who};
 use super::leftovers::Leftovers;
 use super::matching::{RegexBudget, clip_name};
 use super::outbox::{LogLimiter, Outbox};
-use super::turn::Turn;
 use super::work::Work;
 use crate::buffer::{Identity, SequenceKey};
 use crate::command_queue::{Command, CommandQueue};
@@ -235,13 +235,13 @@ impl Producer {
     }
 
     /// Its memory goes.
-    pub(crate) fn release_memory(&mut self, turn: &mut Turn) {
+    pub(crate) fn release_memory(&mut self, cx: &mut Context) {
         let bytes = std::mem::take(&mut self.smb_charged);
-        turn.accounts.release(User::of(&self.peer), Resource::Memory, bytes);
+        cx.accounts.release(User::of(&self.peer), Resource::Memory, bytes);
         if let Some(reader) = self.smb.take() {
             let region = reader.smb().region().clone();
             drop(reader);
-            turn.out.release_memory(self.client, self.peer.uid, region);
+            cx.out.release_memory(self.client, self.peer.uid, region);
         }
     }
 
@@ -446,38 +446,38 @@ impl Producers {
     /// Makes a producer of a connection, or rejects the call. Returns who was refused, and why.
     pub(crate) fn initialize(
         &mut self,
-        turn: &mut Turn,
+        cx: &mut Context,
         client: ClientId,
         call: Option<CallId>,
         request: &InitializeConnectionRequest,
         region: Option<Region>,
     ) -> Option<(Who, Reason)> {
-        let next_id = self.next_id(&turn.config.limits);
+        let next_id = self.next_id(&cx.config.limits);
         let Some(connection) = self.connections.get_mut(&client).filter(|c| c.id.is_none()) else {
-            turn.out.reject(client, call);
+            cx.out.reject(client, call);
             return None;
         };
         let uid = connection.peer.uid;
         let name = request.producer_name.as_deref().unwrap_or_default();
         let who =
             || Who::new((client, ProducerId::new(0)), clip_name(name).into(), &connection.peer);
-        if self.lockdown && uid != turn.config.uid {
-            turn.out.info(format!("lockdown: refused a producer of uid {uid}"));
-            turn.out.reject(client, call);
+        if self.lockdown && uid != cx.config.uid {
+            cx.out.info(format!("lockdown: refused a producer of uid {uid}"));
+            cx.out.reject(client, call);
             return Some((who(), Reason::LockedOut));
         }
         let Some(id) = next_id else {
-            turn.out.error("too many producers");
-            turn.out.reject(client, call);
+            cx.out.error("too many producers");
+            cx.out.reject(client, call);
             return Some((who(), Reason::ProducerRefused));
         };
         self.last_id = id.get();
         if connection.in_process && connection.peer.machine_id != 0 {
-            turn.machine_id = connection.peer.machine_id;
+            cx.machine_id = connection.peer.machine_id;
         }
-        let mut producer = Producer::new(id, client, connection, request, &turn.config);
+        let mut producer = Producer::new(id, client, connection, request, &cx.config);
         if let Some(region) = region {
-            producer.adopt(&mut turn.out, region);
+            producer.adopt(&mut cx.out, region);
         }
         let response = InitializeConnectionResponse {
             using_shmem_provided_by_producer: Some(producer.smb.is_some()),
@@ -485,7 +485,7 @@ impl Producers {
             use_shmem_emulation: Some(producer.sends_by_value()),
             ..Default::default()
         };
-        turn.out.reply(client, call, response.encode_to_vec().into());
+        cx.out.reply(client, call, response.encode_to_vec().into());
         connection.id = Some(id);
         self.by_id.insert(id, producer);
         None

@@ -2,32 +2,32 @@
 
 use crate::buffers::Buffers;
 use crate::commit::{CommitState, copy_to_buffer};
+use crate::context::Context;
 use crate::limits;
 use crate::producers::{Producer, Producers};
 use crate::scrape::Uncommitted;
 use crate::session::state::Session;
-use crate::turn::Turn;
 use crate::work::Scrape;
 use abi::ids::{BufferId, WriterId};
 use abi::shm::SmbReader;
 use std::ops::Bound;
 
-/// Looks for chunks of writers that `is_wanted`, until the work of `turn` is `end`. Returns whether all were found.
+/// Looks for chunks of writers that `is_wanted`, until the work of `cx` is `end`. Returns whether all were found.
 pub(crate) fn look(
     found: &mut Uncommitted,
     producer: &mut Producer,
     is_wanted: impl Fn(&Producer, WriterId) -> bool,
     end: u64,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> bool {
     let Some(smb) = producer.smb.as_ref().map(SmbReader::smb).cloned() else { return true };
     while let Some(from) = found.page() {
         for page in from..smb.page_count() {
-            if turn.work >= end {
+            if cx.work >= end {
                 found.go_on_with(page);
                 return false;
             }
-            turn.spend(limits::WORK_PER_ENTRY);
+            cx.spend(limits::WORK_PER_ENTRY);
             if !producer.smb.as_mut().is_some_and(|reader| reader.holds_data(page)) {
                 continue;
             }
@@ -46,7 +46,7 @@ pub(crate) fn look(
 }
 
 impl CommitState {
-    /// Scrapes the producers of a session for it, as far as it is not done, until the work of `turn` is `end`. Returns
+    /// Scrapes the producers of a session for it, as far as it is not done, until the work of `cx` is `end`. Returns
     /// whether that was all. At the end of the session its ledger gets what they did not tell.
     pub(crate) fn scrape_all(
         &mut self,
@@ -54,24 +54,24 @@ impl CommitState {
         (scrape, end): (&mut Scrape, u64),
         producers: &mut Producers,
         buffers: &mut Buffers,
-        turn: &mut Turn,
+        cx: &mut Context,
     ) -> bool {
         let is_end = scrape.is_for_end();
         let mut from = Bound::Included(scrape.at);
         while let Some((&id, _)) = session.producers.range((from, Bound::Unbounded)).next() {
             scrape.go_on_with(id);
-            if turn.work >= end {
+            if cx.work >= end {
                 return false;
             }
             from = Bound::Excluded(id);
             let Some(producer) = producers.get_mut(id) else { continue };
-            turn.spend(limits::WORK_PER_ENTRY);
+            cx.spend(limits::WORK_PER_ENTRY);
             let found = (&mut scrape.found, end);
-            if !self.scrape(&session.buffers, producer, found, buffers, turn) {
+            if !self.scrape(&session.buffers, producer, found, buffers, cx) {
                 return false;
             }
             if is_end {
-                session.note_untold(producer, turn);
+                session.note_untold(producer, cx);
             }
         }
         true
@@ -84,7 +84,7 @@ impl CommitState {
         producer: &mut Producer,
         (found, end): (&mut Uncommitted, u64),
         buffers: &mut Buffers,
-        turn: &mut Turn,
+        cx: &mut Context,
     ) -> bool {
         if !producer.scraping
             || producer.sends_by_value()
@@ -96,17 +96,17 @@ impl CommitState {
         let target = |producer: &Producer, writer| {
             producer.writers.get(&writer).copied().filter(|buffer| session.contains(buffer))
         };
-        if !look(found, producer, |producer, id| target(producer, id).is_some(), end, turn) {
+        if !look(found, producer, |producer, id| target(producer, id).is_some(), end, cx) {
             return false;
         }
-        while turn.work < end
+        while cx.work < end
             && let Some(place) = found.take()
         {
             producer.note_touched(place.page);
             let Some(reader) = &mut producer.smb else { return true };
             self.scratch.clear();
             let copied = reader.scrape_chunk(place.page, place.index, &mut self.scratch);
-            turn.spend(limits::WORK_PER_ENTRY.saturating_add(self.scratch.len() as u64));
+            cx.spend(limits::WORK_PER_ENTRY.saturating_add(self.scratch.len() as u64));
             let Some((header, complete)) = copied.filter(|(header, _)| place.holds(header)) else {
                 continue;
             };
@@ -115,10 +115,10 @@ impl CommitState {
                 continue;
             }
             let Some(buffer) = target(producer, header.writer) else { continue };
-            let (payload, out) = (&self.scratch, &mut turn.out);
+            let (payload, out) = (&self.scratch, &mut cx.out);
             let copied = copy_to_buffer(producer, buffer, header, complete, payload, buffers, out);
             self.note_discarded(copied.is_err());
-            turn.spend(copied.unwrap_or(0).saturating_mul(limits::WORK_PER_EVICTED));
+            cx.spend(copied.unwrap_or(0).saturating_mul(limits::WORK_PER_EVICTED));
         }
         !found.has_more()
     }

@@ -8,21 +8,21 @@ use super::events::SessionState;
 use super::instance::InstanceState;
 use super::state::Session;
 use crate::command_queue::Command;
+use crate::context::Context;
 use crate::limits;
 use crate::producers::Producers;
 use crate::timers::TimerKind;
-use crate::turn::Turn;
 use abi::ids::{BufferId, InstanceId, ProducerId};
 use abi::map::BlockMap;
 
 /// The timer of the periodic clear.
-pub(crate) fn due(session: &Session, producers: &mut Producers, turn: &mut Turn) {
+pub(crate) fn due(session: &Session, producers: &mut Producers, cx: &mut Context) {
     let config = session.config.incremental_state_config.as_ref();
     let period_ms = config.and_then(|c| c.clear_period_ms).unwrap_or(0);
     debug_assert!(session.state() == SessionState::Started, "the timer ends with the recording");
-    turn.set_aligned_timer(period_ms.into(), TimerKind::ClearState, session.id.get());
-    spend(session, turn);
-    clear(session, None, producers, turn);
+    cx.set_aligned_timer(period_ms.into(), TimerKind::ClearState, session.id.get());
+    spend(session, cx);
+    clear(session, None, producers, cx);
 }
 
 /// Another quarter of this ring was written. Nothing is asked for if the config says when, or if a file gets the
@@ -31,31 +31,31 @@ pub(crate) fn ring_written(
     session: &mut Session,
     ring: BufferId,
     producers: &mut Producers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     if session.config.incremental_state_config.is_some() || session.file.is_some() {
         return;
     }
     let pause_ns = limits::CLEARED_RING_PAUSE_MS.saturating_mul(1_000_000);
-    let is_pause = |cleared: u64| turn.now.boot_ns < cleared.saturating_add(pause_ns);
+    let is_pause = |cleared: u64| cx.now.boot_ns < cleared.saturating_add(pause_ns);
     if session.rings_cleared_ns.get(&ring).is_some_and(|cleared| is_pause(*cleared)) {
         return;
     }
-    session.rings_cleared_ns.insert(ring, turn.now.boot_ns);
+    session.rings_cleared_ns.insert(ring, cx.now.boot_ns);
     // The producer that wrote pays for it.
-    spend(session, turn);
+    spend(session, cx);
     let index = session.buffers.iter().position(|id| *id == ring);
-    clear(session, index, producers, turn);
+    clear(session, index, producers, cx);
 }
 
 /// All instances are looked at.
-fn spend(session: &Session, turn: &mut Turn) {
-    turn.spend(limits::WORK_PER_ENTRY.saturating_mul(session.instances.len() as u64));
+fn spend(session: &Session, cx: &mut Context) {
+    cx.spend(limits::WORK_PER_ENTRY.saturating_mul(session.instances.len() as u64));
 }
 
 /// Asks for all instances that can do it, or for those of them that write into the buffer with this index. Each
 /// producer gets one list.
-fn clear(session: &Session, buffer: Option<usize>, producers: &mut Producers, turn: &mut Turn) {
+fn clear(session: &Session, buffer: Option<usize>, producers: &mut Producers, cx: &mut Context) {
     let mut asked: BlockMap<ProducerId, Vec<InstanceId>> = BlockMap::new();
     for instance in session.instances.values() {
         let runs = matches!(instance.state(), InstanceState::Starting | InstanceState::Started);
@@ -66,6 +66,6 @@ fn clear(session: &Session, buffer: Option<usize>, producers: &mut Producers, tu
     }
     for (producer, instances) in asked {
         let command = Command::Clear([(session.id, instances)].into_iter().collect());
-        producers.command(producer, &mut turn.out, command);
+        producers.command(producer, &mut cx.out, command);
     }
 }

@@ -31,12 +31,12 @@ use crate::accounts::{Accounts, BufferCharge};
 use crate::buffer::TraceBuffer;
 use crate::buffers::Buffers;
 use crate::consumers::Consumers;
+use crate::context::Context;
 use crate::error::{CloneError, SessionError};
 use crate::input::FileError;
 use crate::limits;
 use crate::step::Step;
 use crate::timers::TimerKind;
-use crate::turn::Turn;
 use abi::ids::{BufferId, CallId, ClientId, FileId, SessionId};
 use abi::map::SortedMap;
 
@@ -100,22 +100,22 @@ impl Clones {
         sessions: &mut Sessions,
         consumers: &mut Consumers,
         buffers: &mut Buffers,
-        turn: &mut Turn,
+        cx: &mut Context,
     ) {
-        let wanted = self.check(client, request, file.is_some(), sessions, consumers, turn);
+        let wanted = self.check(client, request, file.is_some(), sessions, consumers, cx);
         let cleared = wanted.and_then(|wanted| {
             if let Some(source) = sessions.get_mut(wanted.source) {
-                write::give_up_compressing(source, turn);
+                write::give_up_compressing(source, cx);
                 if source.file.as_ref().is_some_and(SessionFile::is_closing) {
                     return Err(CloneError::SourceFileClosing);
                 }
             }
             let uid = consumers.uid(client).unwrap_or_default();
-            let mut charge = reserve(wanted.source, uid, sessions, buffers, turn)?;
+            let mut charge = reserve(wanted.source, uid, sessions, buffers, cx)?;
             if let Err(error) =
-                self.clear_before_clone(wanted.source, sessions, buffers, &mut turn.accounts)
+                self.clear_before_clone(wanted.source, sessions, buffers, &mut cx.accounts)
             {
-                charge.release(&mut turn.accounts);
+                charge.release(&mut cx.accounts);
                 return Err(error);
             }
             Ok((wanted, charge))
@@ -123,14 +123,14 @@ impl Clones {
         match cleared {
             Ok((wanted, charge)) => {
                 if let Some(source) = sessions.get_mut(wanted.source) {
-                    self.begin((client, call), request, (&wanted, charge), file, source, turn);
+                    self.begin((client, call), request, (&wanted, charge), file, source, cx);
                 } else {
-                    file.close(&mut turn.out);
+                    file.close(&mut cx.out);
                 }
             }
             Err(error) => {
-                file.close(&mut turn.out);
-                refuse(client, call, &error, consumers, turn);
+                file.close(&mut cx.out);
+                refuse(client, call, &error, consumers, cx);
             }
         }
     }
@@ -142,7 +142,7 @@ impl Clones {
         has_file: bool,
         sessions: &Sessions,
         consumers: &Consumers,
-        turn: &Turn,
+        cx: &Context,
     ) -> Result<Wanted, CloneError> {
         let uid = consumers.uid(client).unwrap_or_default();
         if consumers.session_of(client).is_some() {
@@ -160,7 +160,7 @@ impl Clones {
         if count >= limits::CLONES_PER_UID_MAX {
             return Err(CloneError::TooManyOfUid { count, uid });
         }
-        Shares::of_clones().check(uid, owners(), &turn.accounts).map_err(CloneError::TooMany)?;
+        Shares::of_clones().check(uid, owners(), &cx.accounts).map_err(CloneError::TooMany)?;
         let wanted = find_source(request, sessions).ok_or(CloneError::NotFound)?;
         let session = sessions.get(wanted.source).ok_or(CloneError::NotFound)?;
         if uid != 0 && uid != session.uid {
@@ -217,26 +217,26 @@ impl Clones {
         (wanted, buffer_charge): (&Wanted, BufferCharge),
         mut file: RequestFile,
         source: &mut Session,
-        turn: &mut Turn,
+        cx: &mut Context,
     ) {
-        let token = turn.next_token();
+        let token = cx.next_token();
         let mut clone_file = None;
         if let Some(from) = &source.file
             && let Some(to) = file.take()
         {
             clone_file = Some(CloneFile::Copying);
             self.file_copies.insert(to, token);
-            turn.out.copy_file(from.id, to);
-            turn.set_timer_ms(limits::CLONE_COPY_TIMEOUT_MS, TimerKind::CloneCopy, token);
+            cx.out.copy_file(from.id, to);
+            cx.set_timer_ms(limits::CLONE_COPY_TIMEOUT_MS, TimerKind::CloneCopy, token);
         }
-        file.close(&mut turn.out);
+        file.close(&mut cx.out);
         let clone = PendingClone {
             source: source.id,
             client,
             call,
             skip_filter: wanted.skip_filter,
             trigger: trigger(request),
-            asked_at_ns: turn.now.boot_ns,
+            asked_at_ns: cx.now.boot_ns,
             groups_left: 2,
             flush_failed: false,
             parts: Parts::new(),
@@ -246,13 +246,13 @@ impl Clones {
             file: clone_file,
         };
         self.pending.insert(token, clone);
-        turn.out.info(format!("cloning session {} for client {client}", source.id));
-        source.pending.lifecycle(Lifecycle::FlushStarted, turn.now.boot_ns);
-        source.snapshot_clocks(&turn.now);
+        cx.out.info(format!("cloning session {} for client {client}", source.id));
+        source.pending.lifecycle(Lifecycle::FlushStarted, cx.now.boot_ns);
+        source.snapshot_clocks(&cx.now);
         let flags = FlushFlags::clone_of(wanted.for_bugreport);
         for group in [BufferGroup::Transferred, BufferGroup::Copied] {
             let then = FlushThen::Clone(token, group);
-            turn.then(Step::Flush { session: source.id, timeout_ms: 0, flags, then });
+            cx.then(Step::Flush { session: source.id, timeout_ms: 0, flags, then });
         }
     }
 
@@ -262,7 +262,7 @@ impl Clones {
     }
 
     /// The flush of one group is over: takes its buffers as they are now, from the one at `from` on, until the work of
-    /// `turn` is `end`. Returns the one to go on with, if there are more.
+    /// `cx` is `end`. Returns the one to go on with, if there are more.
     pub(crate) fn take_group(
         &mut self,
         (token, group, success): (u64, BufferGroup, bool),
@@ -270,9 +270,9 @@ impl Clones {
         sessions: &mut Sessions,
         consumers: &Consumers,
         buffers: &mut Buffers,
-        turn: &mut Turn,
+        cx: &mut Context,
     ) -> Option<usize> {
-        let at_ns = turn.now.boot_ns;
+        let at_ns = cx.now.boot_ns;
         let clone = self.pending.get_mut(&token)?;
         let source = sessions.get_mut(clone.source)?;
         let all = source.config.buffers.iter().zip(&source.buffers).enumerate();
@@ -280,26 +280,26 @@ impl Clones {
             if BufferGroup::of(config) != group {
                 continue;
             }
-            if turn.work >= end && index > from {
+            if cx.work >= end && index > from {
                 return Some(index);
             }
-            turn.spend(limits::WORK_PER_REQUEST);
-            if let Err(refusal) = clone.grow(buffer_charge::of_part(*id, group, buffers), turn) {
+            cx.spend(limits::WORK_PER_REQUEST);
+            if let Err(refusal) = clone.grow(buffer_charge::of_part(*id, group, buffers), cx) {
                 let error = Some(CloneError::NoRoom(refusal));
-                turn.then(Step::EndClone { clone: token, error });
+                cx.then(Step::EndClone { clone: token, error });
                 return None;
             }
             let part = match group {
                 BufferGroup::Copied => {
                     let index = buffers.get(*id).map_or(0, TraceBuffer::index_bytes_max);
-                    turn.spend(index as u64);
+                    cx.spend(index as u64);
                     Part::begin_copy(*id, at_ns, buffers)
                 }
                 BufferGroup::Transferred => Part::take(*id, config, at_ns, buffers),
             };
             let Some(part) = part else {
                 let error = Some(CloneError::NoMemory);
-                turn.then(Step::EndClone { clone: token, error });
+                cx.then(Step::EndClone { clone: token, error });
                 return None;
             };
             clone.parts.insert(index, part);
@@ -307,24 +307,24 @@ impl Clones {
         clone.flush_failed |= !success;
         clone.groups_left = clone.groups_left.saturating_sub(1);
         if clone.groups_left == 0 {
-            if let Err(refusal) = clone.grow(source.sequences.memory_bytes(), turn) {
+            if let Err(refusal) = clone.grow(source.sequences.memory_bytes(), cx) {
                 let error = Some(CloneError::NoRoom(refusal));
-                turn.then(Step::EndClone { clone: token, error });
+                cx.then(Step::EndClone { clone: token, error });
                 return None;
             }
             let moved = source.sequences.share() as u64;
-            turn.spend(moved.saturating_mul(WORK_PER_SEQUENCE));
+            cx.spend(moved.saturating_mul(WORK_PER_SEQUENCE));
             let uid = consumers.uid(clone.client).unwrap_or(0);
-            clone.session = Some(Box::new(take_session(source, clone, uid, turn)));
+            clone.session = Some(Box::new(take_session(source, clone, uid, cx)));
             clone.trigger = None;
         }
-        turn.then(Step::CopyPiece);
-        turn.then(Step::FinishClone(token));
+        cx.then(Step::CopyPiece);
+        cx.then(Step::FinishClone(token));
         None
     }
 
     /// Continues what is copied, as far as one turn may.
-    pub(crate) fn copy_piece(&mut self, buffers: &mut Buffers, turn: &mut Turn) {
+    pub(crate) fn copy_piece(&mut self, buffers: &mut Buffers, cx: &mut Context) {
         if self.bytes_left_in_turn == 0 {
             return;
         }
@@ -340,13 +340,13 @@ impl Clones {
         }
         match copied {
             Copied::Partly => return,
-            Copied::Whole => turn.then(Step::FinishClone(token)),
+            Copied::Whole => cx.then(Step::FinishClone(token)),
             Copied::Failed => {
                 let error = Some(CloneError::NoMemory);
-                turn.then(Step::EndClone { clone: token, error });
+                cx.then(Step::EndClone { clone: token, error });
             }
         }
-        turn.then(Step::CopyPiece);
+        cx.then(Step::CopyPiece);
     }
 
     /// The shell's answer to a `CopyFile`. Returns the answer if it is for another effect.
@@ -354,21 +354,21 @@ impl Clones {
         &mut self,
         file: FileId,
         result: Result<(), FileError>,
-        turn: &mut Turn,
+        cx: &mut Context,
     ) -> Option<Result<(), FileError>> {
         let Some(token) = self.file_copies.remove(&file) else { return Some(result) };
-        turn.timers.cancel(TimerKind::CloneCopy, token);
+        cx.timers.cancel(TimerKind::CloneCopy, token);
         let clone = self.pending.get_mut(&token)?;
         match result {
             Ok(()) => {
                 clone.file = Some(CloneFile::Copied(file));
-                turn.then(Step::FinishClone(token));
+                cx.then(Step::FinishClone(token));
             }
             Err(error) => {
                 // After an error the shell has closed it.
                 clone.file = None;
                 let error = Some(CloneError::CopyFile(error.text));
-                turn.then(Step::EndClone { clone: token, error });
+                cx.then(Step::EndClone { clone: token, error });
             }
         }
         None
@@ -381,16 +381,16 @@ impl Clones {
         sessions: &mut Sessions,
         consumers: &mut Consumers,
         buffers: &mut Buffers,
-        turn: &mut Turn,
+        cx: &mut Context,
     ) {
         let Some(clone) = self.pending.get(&token).filter(|c| c.is_taken()) else { return };
         let source = clone.source;
         if clone.is_copying() {
-            return turn.then(Step::ContinueFile(source));
+            return cx.then(Step::ContinueFile(source));
         }
         if consumers.session_of(clone.client).is_some() {
             let error = Some(CloneError::Attached);
-            return turn.then(Step::EndClone { clone: token, error });
+            return cx.then(Step::EndClone { clone: token, error });
         }
         let Some(mut clone) = self.pending.remove(&token) else { return };
         let mut ids = Vec::new();
@@ -404,12 +404,12 @@ impl Clones {
                     }
                     self.pending.insert(token, clone);
                     let error = Some(error.into());
-                    return turn.then(Step::EndClone { clone: token, error });
+                    return cx.then(Step::EndClone { clone: token, error });
                 }
             }
         }
-        make_clone(clone, ids, sessions, consumers, turn);
-        turn.then(Step::ContinueFile(source));
+        make_clone(clone, ids, sessions, consumers, cx);
+        cx.then(Step::ContinueFile(source));
     }
 
     /// Gives up a clone that is not made yet.
@@ -419,58 +419,58 @@ impl Clones {
         error: Option<CloneError>,
         consumers: &mut Consumers,
         buffers: &mut Buffers,
-        turn: &mut Turn,
+        cx: &mut Context,
     ) {
         let Some(clone) = self.pending.remove(&token) else { return };
         let since = buffers.retired_so_far();
         for part in clone.parts.into_values() {
             part.abandon(buffers);
         }
-        buffers.settle(clone.buffer_charge, since, &mut turn.accounts);
+        buffers.settle(clone.buffer_charge, since, &mut cx.accounts);
         match clone.file {
-            Some(CloneFile::Copied(file)) => turn.out.close_file(file),
-            Some(CloneFile::Copying) => self.abandon_file_copy(token, turn),
+            Some(CloneFile::Copied(file)) => cx.out.close_file(file),
+            Some(CloneFile::Copying) => self.abandon_file_copy(token, cx),
             None => {}
         }
         if let Some(error) = error {
-            refuse(clone.client, clone.call, &error, consumers, turn);
+            refuse(clone.client, clone.call, &error, consumers, cx);
         }
-        turn.then(Step::ContinueFile(clone.source));
+        cx.then(Step::ContinueFile(clone.source));
     }
 
     /// Stops the copy of a file for a clone that is given up.
-    fn abandon_file_copy(&mut self, token: u64, turn: &mut Turn) {
-        turn.timers.cancel(TimerKind::CloneCopy, token);
+    fn abandon_file_copy(&mut self, token: u64, cx: &mut Context) {
+        cx.timers.cancel(TimerKind::CloneCopy, token);
         let of_clone = self.file_copies.iter().find(|(_, of)| **of == token);
         if let Some(file) = of_clone.map(|(file, _)| *file) {
             self.file_copies.remove(&file);
-            turn.out.abandon_file(file);
+            cx.out.abandon_file(file);
         }
     }
 
     /// The source ended: its file is closed when the copies of it are done, or after a short time.
-    pub(crate) fn limit_copy_time(&self, source: SessionId, turn: &mut Turn) {
+    pub(crate) fn limit_copy_time(&self, source: SessionId, cx: &mut Context) {
         for (token, clone) in self.of_source(source) {
             if matches!(clone.file, Some(CloneFile::Copying)) {
-                turn.set_timer_ms(limits::CLONE_COPY_LAST_MS, TimerKind::CloneCopy, token);
+                cx.set_timer_ms(limits::CLONE_COPY_LAST_MS, TimerKind::CloneCopy, token);
             }
         }
     }
 
     /// The consumer is gone: its clone is given up.
-    pub(crate) fn abandon_of(&self, client: ClientId, turn: &mut Turn) {
+    pub(crate) fn abandon_of(&self, client: ClientId, cx: &mut Context) {
         let of_client = self.pending.iter().find(|(_, clone)| clone.client == client);
         if let Some((&token, _)) = of_client {
-            turn.then(Step::EndClone { clone: token, error: None });
+            cx.then(Step::EndClone { clone: token, error: None });
         }
     }
 
     /// The source goes away. What is taken of it is copied to the end, unless an error ended the source.
-    pub(crate) fn fail_of_source(&self, source: SessionId, reason: &EndError, turn: &mut Turn) {
+    pub(crate) fn fail_of_source(&self, source: SessionId, reason: &EndError, cx: &mut Context) {
         for (token, clone) in self.of_source(source) {
             if !clone.is_taken() || reason.is_some() {
                 let error = Some(CloneError::SourceEnded);
-                turn.then(Step::EndClone { clone: token, error });
+                cx.then(Step::EndClone { clone: token, error });
             }
         }
     }
@@ -480,20 +480,20 @@ impl Clones {
         &self,
         source: SessionId,
         error: &SessionError,
-        turn: &mut Turn,
+        cx: &mut Context,
     ) {
         for (token, clone) in self.of_source(source) {
             if clone.file.is_some() && !clone.is_taken() {
                 let error = Some(error.clone().into());
-                turn.then(Step::EndClone { clone: token, error });
+                cx.then(Step::EndClone { clone: token, error });
             }
         }
     }
 
-    pub(crate) fn fail_all(&self, reason: &SessionError, turn: &mut Turn) {
+    pub(crate) fn fail_all(&self, reason: &SessionError, cx: &mut Context) {
         for token in self.pending.keys() {
             let error = Some(reason.clone().into());
-            turn.then(Step::EndClone { clone: *token, error });
+            cx.then(Step::EndClone { clone: *token, error });
         }
     }
 
@@ -524,14 +524,14 @@ fn reserve(
     uid: u32,
     sessions: &Sessions,
     buffers: &Buffers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> Result<BufferCharge, CloneError> {
     let mut charge = BufferCharge::new(uid);
     let bytes = sessions.get(source).map_or(0, |source| {
         let sequences = source.sequences.memory_bytes();
         buffer_charge::of_clone(&source.config, &source.buffers, sequences, buffers)
     });
-    charge.raise_to(bytes, &mut turn.accounts).map_err(CloneError::NoRoom)?;
+    charge.raise_to(bytes, &mut cx.accounts).map_err(CloneError::NoRoom)?;
     Ok(charge)
 }
 
@@ -539,6 +539,6 @@ fn reserve(
 const WORK_PER_SEQUENCE: u64 = 32;
 
 /// The timer of a copy: its file is a pipe that nobody reads, or on a disk that is too slow.
-pub(crate) fn copy_too_slow(clone: u64, turn: &mut Turn) {
-    turn.then(Step::EndClone { clone, error: Some(CloneError::CopyTooSlow) });
+pub(crate) fn copy_too_slow(clone: u64, cx: &mut Context) {
+    cx.then(Step::EndClone { clone, error: Some(CloneError::CopyTooSlow) });
 }

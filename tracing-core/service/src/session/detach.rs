@@ -11,8 +11,8 @@ use super::events::SessionState;
 use super::start::check_all_started;
 use super::state::{Session, Sessions};
 use crate::consumers::Consumers;
+use crate::context::Context;
 use crate::error::SessionError;
-use crate::turn::Turn;
 use abi::ids::ClientId;
 use abi::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) fn detach(
     key: &str,
     sessions: &mut Sessions,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> Result<(), SessionError> {
     let consumer = consumers.get_mut(client).ok_or(SessionError::NoSession)?;
     let (uid, id) = (consumer.peer.uid, consumer.session.ok_or(SessionError::NoSession)?);
@@ -43,7 +43,7 @@ pub(crate) fn detach(
     consumer.leave_session();
     session.consumer = None;
     session.detach_key = Some(key.to_owned());
-    consumers.end_read(client, &mut turn.out);
+    consumers.end_read(client, &mut cx.out);
     Ok(())
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn attach<'a>(
     key: &str,
     sessions: &'a mut Sessions,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> Result<&'a Session, SessionError> {
     let consumer = consumers.get_mut(client).ok_or(SessionError::NoSession)?;
     if consumer.session.is_some() {
@@ -78,7 +78,7 @@ pub(crate) fn attach<'a>(
         let reported = &session.reported_end_error;
         session.pending_end_error.get_or_insert_with(|| reported.clone());
     }
-    check_all_started(session, consumers, turn);
+    check_all_started(session, consumers, cx);
     Ok(session)
 }
 

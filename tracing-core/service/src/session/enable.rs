@@ -26,6 +26,7 @@ use super::trigger_config::TriggerMode;
 use crate::accounts::User;
 use crate::buffers::Buffers;
 use crate::consumers::Consumers;
+use crate::context::Context;
 use crate::data_sources::Sources;
 use crate::error::{ConfigError, SessionError};
 use crate::input::FileError;
@@ -33,7 +34,6 @@ use crate::limits;
 use crate::producers::Producers;
 use crate::step::Step;
 use crate::timers::TimerKind;
-use crate::turn::Turn;
 use crate::work::SetUp;
 use abi::ids::{CallId, ClientId, FileId, SessionId};
 use abi::sync::Arc;
@@ -44,41 +44,41 @@ pub(crate) fn request(
     call: Option<CallId>,
     request: EnableTracingRequest,
     mut file: RequestFile,
-    turn: &mut Turn,
+    cx: &mut Context,
     consumers: &mut Consumers,
     producers: &mut Producers,
 ) -> Option<Box<Checking>> {
     let Some(consumer) = consumers.get_mut(client) else {
-        file.close(&mut turn.out);
+        file.close(&mut cx.out);
         return None;
     };
     // Only one call can be answered at the end.
     let older = consumer.replace_enable_call(call);
-    turn.out.reject(client, older);
+    cx.out.reject(client, older);
     if request.attach_notification_only == Some(true) {
-        file.close(&mut turn.out);
+        file.close(&mut cx.out);
         if let Some(id) = consumer.session {
-            turn.then(Step::ReportEnd(id));
+            cx.then(Step::ReportEnd(id));
         }
         return None;
     }
     let (uid, attached) = (consumer.peer.uid, consumer.session.is_some());
     let config = request.trace_config.unwrap_or_default();
-    let reserved = reserved_field(&config).filter(|_| !turn.config.is_privileged(uid));
+    let reserved = reserved_field(&config).filter(|_| !cx.config.is_privileged(uid));
     if let Some(field) = reserved {
-        file.close(&mut turn.out);
-        refuse(client, &SessionError::Reserved { field, uid }, consumers, turn);
+        file.close(&mut cx.out);
+        refuse(client, &SessionError::Reserved { field, uid }, consumers, cx);
         return None;
     }
-    let uuid = choose_uuid(&config, turn);
+    let uuid = choose_uuid(&config, cx);
     match config.lockdown_mode {
         Some(Lockdown::LOCKDOWN_SET) => producers.lockdown = true,
         Some(Lockdown::LOCKDOWN_CLEAR) => producers.lockdown = false,
         _ => {}
     }
     if attached {
-        file.close(&mut turn.out);
-        refuse(client, &SessionError::AlreadyActive, consumers, turn);
+        file.close(&mut cx.out);
+        refuse(client, &SessionError::AlreadyActive, consumers, cx);
         return None;
     }
     Some(Box::new(Checking::new((uid, uuid), config, file.take())))
@@ -99,22 +99,22 @@ pub(crate) fn checked(
     checked: Result<Option<Checked>, ConfigError>,
     sessions: &Sessions,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     let Checking { uid, uuid, config, file, .. } = job;
     let file = RequestFile::new(file);
     let checked = checked.map_err(SessionError::from).and_then(|checked| {
-        check_exclusive(&config, sessions, turn)?;
+        check_exclusive(&config, sessions, cx)?;
         Ok(checked.unwrap_or_default())
     });
     match checked {
         Ok(checked) => {
             let admission = Admission { client, uid, uuid, config, checked, file };
-            turn.then(Step::Admit(Box::new(admission)));
+            cx.then(Step::Admit(Box::new(admission)));
         }
         Err(error) => {
-            file.close(&mut turn.out);
-            refuse(client, &error, consumers, turn);
+            file.close(&mut cx.out);
+            refuse(client, &error, consumers, cx);
         }
     }
 }
@@ -123,7 +123,7 @@ pub(crate) fn checked(
 fn check_exclusive(
     config: &TraceConfig,
     sessions: &Sessions,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> Result<(), SessionError> {
     let asked = config.exclusive_prio.unwrap_or(0);
     let highest =
@@ -134,9 +134,9 @@ fn check_exclusive(
     if asked > 0 {
         let reason = SessionError::ExclusiveAbort { priority: asked };
         for session in sessions.ids() {
-            turn.then(Step::Free { session, reason: Some(reason.clone()) });
+            cx.then(Step::Free { session, reason: Some(reason.clone()) });
         }
-        turn.then(Step::FailAllClones(reason));
+        cx.then(Step::FailAllClones(reason));
     }
     Ok(())
 }
@@ -146,10 +146,10 @@ pub(crate) fn refuse(
     client: ClientId,
     error: &SessionError,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
-    consumers.log_error(client, &mut turn.out, format_args!("EnableTracing: {error}"));
-    consumers.report_disabled(client, &mut turn.out, &error.to_string());
+    consumers.log_error(client, &mut cx.out, format_args!("EnableTracing: {error}"));
+    consumers.report_disabled(client, &mut cx.out, &error.to_string());
 }
 
 /// Makes a session of a config, if there may be one more like it.
@@ -159,17 +159,17 @@ pub(crate) fn admit(
     consumers: &mut Consumers,
     buffers: &mut Buffers,
     priority: &mut Priority,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     let client = admission.client;
-    let session = match make_session(&mut admission, sessions, turn) {
+    let session = match make_session(&mut admission, sessions, cx) {
         Ok(session) => session,
         Err(error) => {
-            admission.file.close(&mut turn.out);
-            return refuse(client, &error, consumers, turn);
+            admission.file.close(&mut cx.out);
+            return refuse(client, &error, consumers, cx);
         }
     };
-    admission.file.close(&mut turn.out);
+    admission.file.close(&mut cx.out);
     let id = session.id;
     let wants_boost = session.boost.is_some();
     sessions.insert(session);
@@ -177,13 +177,13 @@ pub(crate) fn admit(
     let highest = sessions.highest_boost();
     let Some(session) = sessions.get_mut(id) else { return };
     // Before a file is created: a session that is refused leaves none behind.
-    if let Err(error) = allocate_buffers(session, buffers, turn) {
-        return turn.then(Step::FailEnabling { session: id, error });
+    if let Err(error) = allocate_buffers(session, buffers, cx) {
+        return cx.then(Step::FailEnabling { session: id, error });
     }
-    let token = if wants_boost { priority.request(turn, highest) } else { None };
+    let token = if wants_boost { priority.request(cx, highest) } else { None };
     match token {
         Some(token) => session.life.wait_for(SetUpWait::Priority(token)),
-        None => turn.then(Step::CreateFile(id)),
+        None => cx.then(Step::CreateFile(id)),
     }
 }
 
@@ -191,13 +191,13 @@ pub(crate) fn admit(
 fn make_session(
     admission: &mut Admission,
     sessions: &mut Sessions,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> Result<Session, SessionError> {
     let config = &admission.config;
-    check_others(config, admission.uid, sessions, turn)?;
+    check_others(config, admission.uid, sessions, cx)?;
     let filter = admission.checked.filter.take().transpose().map_err(ConfigError::Filter)?;
     let boost = priority::requested_boost(config)?;
-    if !turn.config.is_privileged(admission.uid) {
+    if !cx.config.is_privileged(admission.uid) {
         let uid = admission.uid;
         if boost.is_some() {
             return Err(ConfigError::PriorityOfOther { uid }.into());
@@ -207,7 +207,7 @@ fn make_session(
         }
     }
     for note in std::mem::take(&mut admission.checked.notes) {
-        turn.out.info(format!("trace config: {note}"));
+        cx.out.info(format!("trace config: {note}"));
     }
     // The number is taken even if the last check fails, as upstream does.
     let id = sessions.next_id();
@@ -218,7 +218,7 @@ fn make_session(
     }
     let Admission { client, uid, uuid, config, checked, file } = admission;
     let (config, checked) = (std::mem::take(config), std::mem::take(checked));
-    let limits = &turn.config.limits;
+    let limits = &cx.config.limits;
     let mut session = Session::new(id, *uid, *client, config, *uuid, checked, limits);
     if session.wants_concurrent_events() {
         for other in sessions.reachable() {
@@ -226,7 +226,7 @@ fn make_session(
         }
     }
     *session.filter = filter;
-    session.compression = turn.config.codecs.choose(&session.config);
+    session.compression = cx.config.codecs.choose(&session.config);
     session.boost = boost;
     if write_into_file && let Some(file) = file.take() {
         session.file = Some(SessionFile::new(file, &session.config));
@@ -238,10 +238,10 @@ fn make_session(
 fn allocate_buffers(
     session: &mut Session,
     buffers: &mut Buffers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> Result<(), SessionError> {
     let bytes = buffer_charge::of_config(&session.config)?;
-    session.buffer_charge.raise_to(bytes, &mut turn.accounts).map_err(SessionError::NoRoom)?;
+    session.buffer_charge.raise_to(bytes, &mut cx.accounts).map_err(SessionError::NoRoom)?;
     for config in &session.config.buffers {
         session.buffers.push(buffers.add_fresh(config)?);
     }
@@ -249,20 +249,20 @@ fn allocate_buffers(
 }
 
 /// Asks the shell for the file of a session, if it needs one.
-pub(crate) fn create_file(session: &mut Session, turn: &mut Turn) {
+pub(crate) fn create_file(session: &mut Session, cx: &mut Context) {
     let write_into_file = session.config.write_into_file.unwrap_or(false);
     if !write_into_file || session.file.is_some() {
-        return turn.then(Step::Configure(session.id));
+        return cx.then(Step::Configure(session.id));
     }
     let path = session.config.output_path.clone().unwrap_or_default();
     let Some(client) = session.consumer else {
         let reason = "its consumer has left it, and no other has the right to create it".into();
         let error = SessionError::CreateFile { path, reason };
-        return turn.then(Step::FailEnabling { session: session.id, error });
+        return cx.then(Step::FailEnabling { session: session.id, error });
     };
-    let token = turn.next_token();
+    let token = cx.next_token();
     session.life.wait_for(SetUpWait::File(token));
-    turn.out.create_file(token, client, session.uid, path);
+    cx.out.create_file(token, client, session.uid, path);
 }
 
 /// The session that waits for that, and is not freed meanwhile.
@@ -275,11 +275,11 @@ pub(crate) fn file_created(
     token: u64,
     result: Result<FileId, FileError>,
     sessions: &mut Sessions,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     let Some(session) = waiting_for(SetUpWait::File(token), sessions) else {
         if let Ok(file) = result {
-            turn.out.close_file(file);
+            cx.out.close_file(file);
         }
         return;
     };
@@ -288,12 +288,12 @@ pub(crate) fn file_created(
     match result {
         Ok(file) => {
             session.file = Some(SessionFile::new(file, &session.config));
-            turn.then(Step::Configure(id));
+            cx.then(Step::Configure(id));
         }
         Err(error) => {
             let path = session.config.output_path.clone().unwrap_or_default();
             let error = SessionError::CreateFile { path, reason: error.text };
-            turn.then(Step::FailEnabling { session: id, error });
+            cx.then(Step::FailEnabling { session: id, error });
         }
     }
 }
@@ -303,12 +303,12 @@ pub(crate) fn priority_set(
     token: u64,
     result: Result<(), String>,
     sessions: &mut Sessions,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     match (waiting_for(SetUpWait::Priority(token), sessions), result) {
         (Some(session), result) => {
             session.life.end_wait();
-            turn.then(match result {
+            cx.then(match result {
                 Ok(()) => Step::CreateFile(session.id),
                 Err(reason) => {
                     let error = SessionError::Priority(reason);
@@ -317,7 +317,7 @@ pub(crate) fn priority_set(
             });
         }
         (None, Ok(())) => {}
-        (None, Err(error)) => turn.out.error(format!("priority of the service: {error}")),
+        (None, Err(error)) => cx.out.error(format!("priority of the service: {error}")),
     }
 }
 
@@ -329,30 +329,30 @@ pub(crate) fn fail(
     consumers: &mut Consumers,
     buffers: &mut Buffers,
     priority: &mut Priority,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     let Some(mut session) = sessions.remove(id) else { return };
     for buffer in &session.buffers {
         buffers.remove(*buffer);
     }
-    session.buffer_charge.release(&mut turn.accounts);
+    session.buffer_charge.release(&mut cx.accounts);
     if let Some(file) = session.file.take() {
-        turn.out.close_file(file.id);
+        cx.out.close_file(file.id);
     }
-    priority.request(turn, sessions.highest_boost());
+    priority.request(cx, sessions.highest_boost());
     let Some(client) = session.consumer else { return };
-    refuse_to_detach(&mut session, client, consumers, turn);
+    refuse_to_detach(&mut session, client, consumers, cx);
     consumers.set_session(client, None);
-    refuse(client, error, consumers, turn);
+    refuse(client, error, consumers, cx);
 }
 
 #[allow(deprecated, reason = "older peers still send them")]
-fn choose_uuid(config: &TraceConfig, turn: &mut Turn) -> (i64, i64) {
+fn choose_uuid(config: &TraceConfig, cx: &mut Context) -> (i64, i64) {
     let asked = (config.trace_uuid_lsb.unwrap_or(0), config.trace_uuid_msb.unwrap_or(0));
     if asked != (0, 0) {
         return asked;
     }
-    (turn.random.next() as i64, turn.random.next() as i64)
+    (cx.random.next() as i64, cx.random.next() as i64)
 }
 
 /// A name is compared.
@@ -363,7 +363,7 @@ fn check_others(
     config: &TraceConfig,
     uid: u32,
     sessions: &mut Sessions,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> Result<(), SessionError> {
     let name = config.unique_session_name.as_deref().unwrap_or_default();
     let recording = || sessions.reachable().filter(|s| s.state() != SessionState::ClonedReadOnly);
@@ -376,7 +376,7 @@ fn check_others(
         let mut count = 0u64;
         for other in recording().filter(|s| s.state() != SessionState::Disabled) {
             let mut held = other.config.session_semaphores.iter();
-            turn.spend((held.len() as u64).saturating_mul(WORK_PER_NAME));
+            cx.spend((held.len() as u64).saturating_mul(WORK_PER_NAME));
             if let Some(held) = held.find(|s| s.name.as_deref().unwrap_or_default() == wanted) {
                 count = count.saturating_add(1);
                 max = max.min(held.max_other_session_count.unwrap_or(0));
@@ -386,7 +386,7 @@ fn check_others(
             return Err(SessionError::Semaphore { name: wanted.to_owned(), count, max });
         }
     }
-    check_spacing(config, (name, uid), sessions, turn)?;
+    check_spacing(config, (name, uid), sessions, cx)?;
     // Sessions of which only the file is left count, too: they still hold memory. An exclusive session does not
     // wait for those that it ended itself.
     let exclusive = config.exclusive_prio.unwrap_or(0) > 0;
@@ -397,7 +397,7 @@ fn check_others(
     }
     // Clones do not count: they have shares of their own.
     let recording = counted().filter(|s| s.state() != SessionState::ClonedReadOnly);
-    let checked = Shares::of_sessions().check(uid, recording.map(|s| s.uid), &turn.accounts);
+    let checked = Shares::of_sessions().check(uid, recording.map(|s| s.uid), &cx.accounts);
     checked.map_err(SessionError::TooMany)
 }
 
@@ -405,18 +405,18 @@ fn check_spacing(
     config: &TraceConfig,
     (name, uid): (&str, u32),
     sessions: &mut Sessions,
-    turn: &Turn,
+    cx: &Context,
 ) -> Result<(), SessionError> {
     if !config.enable_extra_guardrails.unwrap_or(false) {
         return Ok(());
     }
-    let now_ns = turn.now.boot_ns;
+    let now_ns = cx.now.boot_ns;
     let starts = &mut sessions.guarded_starts;
     starts.retain(|_, (at, _)| now_ns.saturating_sub(*at) <= limits::GUARDRAIL_SPACING_NS);
-    let max = turn.config.limits.guardrail_names_max;
+    let max = cx.config.limits.guardrail_names_max;
     let of_user = starts.values().filter(|(_, owner)| *owner == uid).count();
     // The names are common to all users: one of them must not use them up.
-    let is_full = turn.accounts.is_limited(User::local(uid))
+    let is_full = cx.accounts.is_limited(User::local(uid))
         && of_user >= (max / limits::GUARDRAIL_NAMES_USER_PART).max(1);
     if starts.contains_key(name) || starts.len() >= max || is_full {
         return Err(SessionError::TooRecent(name.to_owned()));
@@ -426,7 +426,7 @@ fn check_spacing(
 }
 
 /// Begins to set a session up, with all data sources that its config means.
-pub(crate) fn configure(session: &mut Session, sources: &Sources, turn: &mut Turn) {
+pub(crate) fn configure(session: &mut Session, sources: &Sources, cx: &mut Context) {
     let (strategy, note) = FlushStrategy::choose(&session.config);
     session.strategy = strategy;
     let trigger = session.config.trigger_config.as_ref();
@@ -436,22 +436,22 @@ pub(crate) fn configure(session: &mut Session, sources: &Sources, turn: &mut Tur
         Arc::make_mut(&mut session.config).duration_ms = Some(trigger_timeout_ms);
     }
     if let Some(note) = note {
-        turn.out.info(note);
+        cx.out.info(note);
     }
     session.life.wait_for(SetUpWait::Sources);
     session.known_sources = sources.last();
     let job = Box::new(SetUp { last: sources.last(), ..SetUp::default() });
-    turn.then(Step::SetUp { session: session.id, job });
+    cx.then(Step::SetUp { session: session.id, job });
 }
 
 /// All data sources are set up.
-pub(crate) fn configured(session: &mut Session, consumers: &mut Consumers, turn: &mut Turn) {
-    session.set_state(turn, SessionState::Configured);
+pub(crate) fn configured(session: &mut Session, consumers: &mut Consumers, cx: &mut Context) {
+    session.set_state(cx, SessionState::Configured);
     if session.match_budget_exceeded {
         let error = SessionError::MatchCostExceeded;
         let text = format_args!("EnableTracing: {error}");
-        consumers.log_session_error(session.consumer, &mut turn.out, text);
-        return turn.then(Step::Free { session: session.id, reason: Some(error) });
+        consumers.log_session_error(session.consumer, &mut cx.out, text);
+        return cx.then(Step::Free { session: session.id, reason: Some(error) });
     }
     let sizes_kb = session.config.buffers.iter().map(|b| u64::from(b.size_kb.unwrap_or(0)));
     let line = format!(
@@ -463,18 +463,18 @@ pub(crate) fn configured(session: &mut Session, consumers: &mut Consumers, turn:
         sizes_kb.sum::<u64>(),
         session.config.duration_ms.unwrap_or(0),
     );
-    turn.out.info(line);
+    cx.out.info(line);
     let id = session.id;
     if session.life.ends_when_made() {
-        turn.then(Step::Disable { session: id, immediate: false, error: None });
+        cx.then(Step::Disable { session: id, immediate: false, error: None });
     } else if session.triggers.mode == TriggerMode::Start {
         let trigger = session.config.trigger_config.as_ref();
         let wait_ms = trigger.and_then(|t| t.trigger_timeout_ms).unwrap_or(0).into();
-        turn.set_timer_ms(wait_ms, TimerKind::TriggerTimeout, session.id.get());
+        cx.set_timer_ms(wait_ms, TimerKind::TriggerTimeout, session.id.get());
     } else if !session.config.deferred_start.unwrap_or(false) {
-        turn.then(Step::Start(id));
+        cx.then(Step::Start(id));
     }
     if let Some((call, key)) = session.detaches.take() {
-        turn.then(Step::Detach { session: id, call, key });
+        cx.then(Step::Detach { session: id, call, key });
     }
 }

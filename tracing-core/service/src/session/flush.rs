@@ -16,12 +16,12 @@ use super::state::{Session, Sessions};
 use crate::accounts::{NoRoom, Resource, User};
 use crate::command_queue::Command;
 use crate::consumers::Consumers;
+use crate::context::Context;
 use crate::error::SessionError;
 use crate::limits;
 use crate::producers::{Producer, Producers};
 use crate::step::Step;
 use crate::timers::TimerKind;
-use crate::turn::Turn;
 use crate::work::ScrapeThen;
 use abi::ids::{FlushId, InstanceId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet};
@@ -37,13 +37,13 @@ pub(crate) fn flush(
     then: FlushThen,
     producers: &mut Producers,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     if !matches!(then, FlushThen::Clone(..)) {
-        session.pending.lifecycle(Lifecycle::FlushStarted, turn.now.boot_ns);
+        session.pending.lifecycle(Lifecycle::FlushStarted, cx.now.boot_ns);
     }
     let id = session.id;
-    let refusal = if session.flushes.len() > turn.config.limits.flushes_pending_max {
+    let refusal = if session.flushes.len() > cx.config.limits.flushes_pending_max {
         Some(SessionError::TooManyFlushes(id))
     } else if session.state() != SessionState::Started {
         Some(SessionError::FlushNotStarted(id))
@@ -51,17 +51,17 @@ pub(crate) fn flush(
         None
     };
     if let Some(error) = refusal {
-        return refuse(session, &error, then, consumers, turn);
+        return refuse(session, &error, then, consumers, cx);
     }
     let asked = asked(session, then, producers);
-    turn.spend(limits::WORK_PER_ENTRY.saturating_mul(session.instances.len() as u64));
+    cx.spend(limits::WORK_PER_ENTRY.saturating_mul(session.instances.len() as u64));
     let (user, answers) = (User::local(session.uid), asked.len());
-    if !turn.accounts.charge(user, Resource::Answers, answers) {
-        let refusal = NoRoom::of(user, Resource::Answers, answers, &turn.accounts);
+    if !cx.accounts.charge(user, Resource::Answers, answers) {
+        let refusal = NoRoom::of(user, Resource::Answers, answers, &cx.accounts);
         let error = SessionError::TooManyAnswers(id, refusal);
-        return refuse(session, &error, then, consumers, turn);
+        return refuse(session, &error, then, consumers, cx);
     }
-    turn.spend(limits::WORK_PER_REQUEST.saturating_mul(asked.len() as u64));
+    cx.spend(limits::WORK_PER_REQUEST.saturating_mul(asked.len() as u64));
     let timeout_ms = match (timeout_ms, session.config.flush_timeout_ms.unwrap_or(0)) {
         (0, 0) => limits::FLUSH_TIMEOUT_MS,
         (0, ms) => ms.into(),
@@ -69,19 +69,19 @@ pub(crate) fn flush(
     };
     session.pending.flush_slow = None;
     count(&mut session.counters.flushes_requested);
-    let flush = turn.next_flush();
+    let flush = cx.next_flush();
     let waiting_for: BlockSet<ProducerId> = asked.keys().copied().collect();
     let is_answered = waiting_for.is_empty();
     session.flushes.insert(flush, PendingFlush { waiting_for, flags, then });
     for (producer, instances) in asked {
         let Some(producer) = producers.get_mut(producer) else { continue };
         producer.flushes.insert(flush.get(), id.get());
-        producer.command(&mut turn.out, Command::Flush(flush, of(id, instances), flags));
+        producer.command(&mut cx.out, Command::Flush(flush, of(id, instances), flags));
     }
     if is_answered {
-        turn.then(Step::FinishFlush { session: id, flush });
+        cx.then(Step::FinishFlush { session: id, flush });
     } else {
-        turn.set_timer_ms(timeout_ms, TimerKind::FlushTimeout, flush.get());
+        cx.set_timer_ms(timeout_ms, TimerKind::FlushTimeout, flush.get());
     }
 }
 
@@ -91,10 +91,10 @@ fn refuse(
     error: &SessionError,
     then: FlushThen,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
-    consumers.log_session_error(session.consumer, &mut turn.out, format_args!("{error}"));
-    turn.then(Step::AfterFlush { session: session.id, then, success: false });
+    consumers.log_session_error(session.consumer, &mut cx.out, format_args!("{error}"));
+    cx.then(Step::AfterFlush { session: session.id, then, success: false });
 }
 
 /// The producers that a flush asks.
@@ -128,9 +128,9 @@ fn of(session: SessionId, instances: Vec<InstanceId>) -> crate::command_queue::A
 }
 
 /// The session of a step is gone: its flush fails.
-pub(crate) fn refuse_without_session(step: Step, turn: &mut Turn) {
+pub(crate) fn refuse_without_session(step: Step, cx: &mut Context) {
     if let Step::Flush { session, then, .. } = step {
-        turn.then(Step::AfterFlush { session, then, success: false });
+        cx.then(Step::AfterFlush { session, then, success: false });
     }
 }
 
@@ -143,23 +143,23 @@ pub(crate) fn acked(
     producer: &mut Producer,
     upto: FlushId,
     sessions: &mut Sessions,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     // In the order they were asked for, whichever session they belong to.
     while let Some((&flush, _)) = producer.flushes.first_key_value()
         && flush <= upto.get()
         && let Some((flush, session)) = producer.flushes.pop_first()
     {
-        turn.spend(limits::WORK_PER_ENTRY);
+        cx.spend(limits::WORK_PER_ENTRY);
         let (flush, session) = (FlushId::new(flush), SessionId::new(session));
         let Some(of) = sessions.get_mut(session) else { continue };
         let Some(pending) = of.flushes.get_mut(&flush) else { continue };
         if !pending.waiting_for.remove(&producer.id) {
             continue;
         }
-        turn.accounts.release(User::local(of.uid), Resource::Answers, 1);
+        cx.accounts.release(User::local(of.uid), Resource::Answers, 1);
         if pending.waiting_for.is_empty() {
-            turn.then(Step::FinishFlush { session, flush });
+            cx.then(Step::FinishFlush { session, flush });
         }
     }
 }
@@ -169,11 +169,11 @@ fn forget(
     (flush, uid): (FlushId, u32),
     pending: &PendingFlush,
     producers: &mut Producers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     let missing = pending.waiting_for.len();
-    turn.spend(limits::WORK_PER_ENTRY.saturating_mul(missing as u64));
-    turn.accounts.release(User::local(uid), Resource::Answers, missing);
+    cx.spend(limits::WORK_PER_ENTRY.saturating_mul(missing as u64));
+    cx.accounts.release(User::local(uid), Resource::Answers, missing);
     for producer in pending.waiting_for.iter() {
         if let Some(producer) = producers.get_mut(*producer) {
             producer.flushes.remove(&flush.get());
@@ -182,9 +182,9 @@ fn forget(
 }
 
 /// The timer of a flush: it ends without the missing acknowledgements.
-pub(crate) fn timed_out(flush: FlushId, sessions: &Sessions, turn: &mut Turn) {
+pub(crate) fn timed_out(flush: FlushId, sessions: &Sessions, cx: &mut Context) {
     if let Some(session) = session_of(flush, sessions) {
-        turn.then(Step::FinishFlush { session: session.id, flush });
+        cx.then(Step::FinishFlush { session: session.id, flush });
     }
 }
 
@@ -198,29 +198,29 @@ pub(crate) fn finish(
     session: &mut Session,
     flush: FlushId,
     producers: &mut Producers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
-    turn.timers.cancel(TimerKind::FlushTimeout, flush.get());
+    cx.timers.cancel(TimerKind::FlushTimeout, flush.get());
     let Some(pending) = session.flushes.remove(&flush) else { return };
-    forget((flush, session.uid), &pending, producers, turn);
+    forget((flush, session.uid), &pending, producers, cx);
     let success = pending.waiting_for.is_empty();
     if success {
         count(&mut session.counters.flushes_succeeded);
     } else {
         count(&mut session.counters.flushes_failed);
         if pending.flags.is_last() {
-            note_slow(session, &pending, turn.now.boot_ns);
+            note_slow(session, &pending, cx.now.boot_ns);
         }
     }
-    session.pending.lifecycle(Lifecycle::AllSourcesFlushed, turn.now.boot_ns);
+    session.pending.lifecycle(Lifecycle::AllSourcesFlushed, cx.now.boot_ns);
     let then = ScrapeThen::Flush(pending.then, success);
-    turn.then(Step::Scrape { session: session.id, then });
+    cx.then(Step::Scrape { session: session.id, then });
 }
 
 /// The end of a flush: what writers held is taken.
-pub(crate) fn scraped(session: &mut Session, then: FlushThen, success: bool, turn: &mut Turn) {
-    session.snapshot_clocks(&turn.now);
-    turn.then(Step::AfterFlush { session: session.id, then, success });
+pub(crate) fn scraped(session: &mut Session, then: FlushThen, success: bool, cx: &mut Context) {
+    session.snapshot_clocks(&cx.now);
+    cx.then(Step::AfterFlush { session: session.id, then, success });
 }
 
 /// Notes the data sources of producers that did not acknowledge the last flush.
@@ -241,45 +241,45 @@ pub(crate) fn after(
     session: Option<&mut Session>,
     then: FlushThen,
     success: bool,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     match then {
         FlushThen::Nothing if success => {}
-        FlushThen::Nothing => turn.out.error(format!("session {id}: flush failed")),
-        FlushThen::Reply(client, call) if success => turn.out.reply_empty(client, call),
-        FlushThen::Reply(client, call) => turn.out.reject(client, call),
-        FlushThen::WriteFile => turn.then(Step::WriteFile(id)),
-        FlushThen::Clone(clone, group) => turn.then(Step::CloneGroup { clone, group, success }),
+        FlushThen::Nothing => cx.out.error(format!("session {id}: flush failed")),
+        FlushThen::Reply(client, call) if success => cx.out.reply_empty(client, call),
+        FlushThen::Reply(client, call) => cx.out.reject(client, call),
+        FlushThen::WriteFile => cx.then(Step::WriteFile(id)),
+        FlushThen::Clone(clone, group) => cx.then(Step::CloneGroup { clone, group, success }),
         FlushThen::Disable => {
             let Some(session) = session else { return };
             session.final_flush = FinalFlush::of(success);
             let outcome = if success { "succeeded" } else { "failed" };
-            turn.out.info(format!("session {id}: final flush {outcome}"));
-            turn.then(Step::DisableOrFree(id));
+            cx.out.info(format!("session {id}: final flush {outcome}"));
+            cx.then(Step::DisableOrFree(id));
         }
     }
 }
 
 /// Answers all calls that wait for flushes of a session which is about to go.
-pub(crate) fn fail_all(session: &mut Session, producers: &mut Producers, turn: &mut Turn) {
+pub(crate) fn fail_all(session: &mut Session, producers: &mut Producers, cx: &mut Context) {
     for (flush, pending) in std::mem::take(&mut session.flushes) {
-        forget((flush, session.uid), &pending, producers, turn);
-        turn.timers.cancel(TimerKind::FlushTimeout, flush.get());
+        forget((flush, session.uid), &pending, producers, cx);
+        cx.timers.cancel(TimerKind::FlushTimeout, flush.get());
         if let FlushThen::Reply(client, call) = pending.then {
-            turn.out.reject(client, call);
+            cx.out.reject(client, call);
         }
     }
 }
 
 /// The timer of the periodic flush.
-pub(crate) fn periodic_due(session: &Session, turn: &mut Turn) {
+pub(crate) fn periodic_due(session: &Session, cx: &mut Context) {
     let (SessionState::Started, FlushStrategy::Periodic(period_ms)) =
         (session.state(), session.strategy)
     else {
         return;
     };
     let session = session.id;
-    turn.set_aligned_timer(period_ms, TimerKind::Flush, session.get());
+    cx.set_aligned_timer(period_ms, TimerKind::Flush, session.get());
     let (flags, then) = (FlushFlags::PERIODIC, FlushThen::Nothing);
-    turn.then(Step::Flush { session, timeout_ms: 0, flags, then });
+    cx.then(Step::Flush { session, timeout_ms: 0, flags, then });
 }

@@ -12,10 +12,10 @@ use super::state::{EndError, Session, Sessions};
 use super::trigger_config::TriggerMode;
 use crate::accounts::{BufferCharge, NoRoom};
 use crate::consumers::Consumers;
+use crate::context::Context;
 use crate::error::CloneError;
 use crate::limits::Limits;
 use crate::step::Step;
-use crate::turn::Turn;
 use abi::ids::{BufferId, CallId, ClientId, FileId, SessionId};
 
 /// Where the file of a clone is.
@@ -55,9 +55,9 @@ impl PendingClone {
     }
 
     /// Takes `bytes` more. What its buffers got since it was asked for comes onto the account of its user.
-    pub(crate) fn grow(&mut self, bytes: usize, turn: &mut Turn) -> Result<(), NoRoom> {
+    pub(crate) fn grow(&mut self, bytes: usize, cx: &mut Context) -> Result<(), NoRoom> {
         let taken = self.bytes_taken.saturating_add(bytes);
-        self.buffer_charge.raise_to(taken, &mut turn.accounts)?;
+        self.buffer_charge.raise_to(taken, &mut cx.accounts)?;
         self.bytes_taken = taken;
         Ok(())
     }
@@ -73,10 +73,10 @@ pub(crate) fn take_session(
     source: &Session,
     clone: &PendingClone,
     uid: u32,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> Session {
-    let msb = turn.random.next() as i64;
-    let mut session = copy_for_clone(source, uid, clone.client, msb, &turn.config.limits);
+    let msb = cx.random.next() as i64;
+    let mut session = copy_for_clone(source, uid, clone.client, msb, &cx.config.limits);
     if clone.skip_filter {
         *session.filter = None;
     }
@@ -87,10 +87,10 @@ pub(crate) fn take_session(
     pending.clone_started = Some(clone.asked_at_ns);
     let parts = clone.parts.iter();
     pending.buffers_cloned = parts.map(|(i, part)| (*i as u32, part.at_ns)).collect();
-    pending.lifecycle(Lifecycle::TracingDisabled, turn.now.boot_ns);
+    pending.lifecycle(Lifecycle::TracingDisabled, cx.now.boot_ns);
     // A consumer that read the source during the flush took those it had.
     if pending.first_snapshot.is_none() && pending.snapshots.is_empty() && wants_snapshots {
-        pending.snapshots.push_back(turn.now);
+        pending.snapshots.push_back(cx.now);
     }
     session
 }
@@ -129,7 +129,7 @@ pub(crate) fn make_clone(
     buffers: Vec<BufferId>,
     sessions: &mut Sessions,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     let Some(mut session) = clone.session else { return };
     let id = sessions.next_id();
@@ -154,8 +154,8 @@ pub(crate) fn make_clone(
         session.file = Some(SessionFile::new(file, &protos::TraceConfig::default()));
     }
     *session.clone_reply = Some((clone.call, response));
-    session.set_state(turn, SessionState::ClonedReadOnly);
-    turn.then(match session.file {
+    session.set_state(cx, SessionState::ClonedReadOnly);
+    cx.then(match session.file {
         Some(_) => Step::FinishFile(id),
         None => Step::CloneWritten { session: id, error: None },
     });
@@ -168,15 +168,15 @@ pub(crate) fn written(
     session: &mut Session,
     error: Option<&CloneError>,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     let Some((call, response)) = session.clone_reply.take() else { return };
     let Some(client) = session.consumer else { return };
     match error {
-        None => turn.out.reply(client, call, response.encode_to_vec().into()),
+        None => cx.out.reply(client, call, response.encode_to_vec().into()),
         Some(error) => {
-            refuse(client, call, error, consumers, turn);
-            turn.then(Step::Free { session: session.id, reason: None });
+            refuse(client, call, error, consumers, cx);
+            cx.then(Step::Free { session: session.id, reason: None });
         }
     }
 }
@@ -186,13 +186,13 @@ pub(crate) fn fail_reply(
     session: &mut Session,
     reason: EndError,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     let Some((call, _)) = session.clone_reply.take() else { return };
     // A consumer that is gone waits for no answer.
     if let Some(client) = session.consumer.filter(|client| consumers.get(*client).is_some()) {
         let error = reason.map_or(CloneError::Freed, CloneError::Session);
-        refuse(client, call, &error, consumers, turn);
+        refuse(client, call, &error, consumers, cx);
     }
 }
 
@@ -202,13 +202,13 @@ pub(crate) fn refuse(
     call: Option<CallId>,
     error: &CloneError,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
-    consumers.log_error(client, &mut turn.out, format_args!("CloneSession: {error}"));
+    consumers.log_error(client, &mut cx.out, format_args!("CloneSession: {error}"));
     let response = CloneSessionResponse {
         success: Some(false),
         error: Some(error.to_string()),
         ..Default::default()
     };
-    turn.out.reply(client, call, response.encode_to_vec().into());
+    cx.out.reply(client, call, response.encode_to_vec().into());
 }

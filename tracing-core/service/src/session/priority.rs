@@ -6,9 +6,9 @@
 
 use protos::TraceConfig;
 
+use crate::context::Context;
 use crate::error::ConfigError;
 use crate::output::Boost;
-use crate::turn::Turn;
 
 /// The priority that a config asks for (check 26, as far as the config alone tells).
 pub(crate) fn requested_boost(config: &TraceConfig) -> Result<Option<Boost>, ConfigError> {
@@ -39,13 +39,13 @@ pub(crate) struct Priority {
 impl Priority {
     /// Asks the shell for the highest request of all sessions, unless it was asked for it already. Returns the token
     /// of the request.
-    pub(crate) fn request(&mut self, turn: &mut Turn, highest: Option<Boost>) -> Option<u64> {
+    pub(crate) fn request(&mut self, cx: &mut Context, highest: Option<Boost>) -> Option<u64> {
         if highest == self.asked {
             return None;
         }
         self.asked = highest;
-        let token = turn.next_token();
-        turn.out.set_priority(token, highest);
+        let token = cx.next_token();
+        cx.out.set_priority(token, highest);
         Some(token)
     }
 }

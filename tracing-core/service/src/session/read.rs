@@ -27,6 +27,7 @@ use crate::buffer::{PacketRef, TakePacket};
 use crate::buffers::Buffers;
 use crate::config::ServiceConfig;
 use crate::consumers::Consumers;
+use crate::context::Context;
 use crate::limits;
 use crate::outbox::Outbox;
 use crate::packet::PacketStreamValidator;
@@ -34,7 +35,6 @@ use crate::producers::Producers;
 use crate::service_packet::packet;
 use crate::stats::{self, ServiceTotals};
 use crate::timers::Timers;
-use crate::turn::Turn;
 use crate::{packets, provenance};
 use abi::ids::{BufferId, CallId, ClientId};
 use abi::time::Now;
@@ -58,12 +58,12 @@ pub(crate) type PassEffects<'a> = (&'a mut Outbox, &'a mut Timers);
 impl<'a> PassContext<'a> {
     /// That of a pass in this turn, beside the effects of the turn.
     pub(crate) fn new(
-        turn: &'a mut Turn,
+        cx: &'a mut Context,
         producers: &'a Producers,
         buffers: &'a mut Buffers,
         totals: ServiceTotals,
     ) -> (Self, PassEffects<'a>) {
-        let Turn { config, now, machine_id, out, timers, accounts, .. } = turn;
+        let Context { config, now, machine_id, out, timers, accounts, .. } = cx;
         let machine_id = *machine_id;
         let context =
             Self { config, now, machine_id, producers, buffers, totals, accounts, bytes_read: 0 };

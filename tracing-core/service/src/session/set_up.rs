@@ -17,6 +17,7 @@ use super::state::Session;
 use crate::accounts::User;
 use crate::command_queue::{Change, Command};
 use crate::consumers::Consumers;
+use crate::context::Context;
 use crate::data_sources::{Source, SourceKey, Sources};
 use crate::error::SessionError;
 use crate::ledger::{Loss, Reason};
@@ -24,7 +25,6 @@ use crate::limits;
 use crate::matching::{BUDGET_EXCEEDED, MatchCost};
 use crate::producers::{Producer, Producers, make_smb, smb_sizes};
 use crate::step::Step;
-use crate::turn::Turn;
 use crate::work::SetUp;
 use abi::ids::{BufferId, InstanceId, SessionId};
 use abi::map::BlockSet;
@@ -42,7 +42,7 @@ fn is_open(session: &Session) -> bool {
 }
 
 /// Sets up a new registration for a session, if its config asks for that data source, from data source `from` of the
-/// config on, until the work of `turn` is `end`. Returns the index to go on with, if there is one.
+/// config on, until the work of `cx` is `end`. Returns the index to go on with, if there is one.
 pub(crate) fn registered(
     session: &mut Session,
     key: SourceKey,
@@ -50,20 +50,20 @@ pub(crate) fn registered(
     sources: &Sources,
     producers: &mut Producers,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> Option<usize> {
     if !is_open(session) || key.number() <= session.known_sources {
         return None;
     }
     let source = sources.get(key)?;
     for index in from..session.config.data_sources.len() {
-        if turn.work >= end {
+        if cx.work >= end {
             return Some(index);
         }
-        turn.spend(WORK_PER_NAME);
+        cx.spend(WORK_PER_NAME);
         if source_name(session, index) == &*source.name {
-            turn.spend(limits::WORK_PER_ENTRY);
-            instance_and_start(session, index, key, sources, producers, consumers, turn);
+            cx.spend(limits::WORK_PER_ENTRY);
+            instance_and_start(session, index, key, sources, producers, consumers, cx);
         }
     }
     None
@@ -75,18 +75,18 @@ pub(crate) fn refused(
     session: &mut Session,
     loss: &Loss,
     (from, end): (usize, u64),
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> Option<usize> {
     if !is_open(session) {
         return None;
     }
     for index in from..session.config.data_sources.len() {
-        if turn.work >= end {
+        if cx.work >= end {
             return Some(index);
         }
-        turn.spend(WORK_PER_NAME);
+        cx.spend(WORK_PER_NAME);
         if loss.source.as_deref() == Some(source_name(session, index)) {
-            session.note_loss(loss.clone(), turn);
+            session.note_loss(loss.clone(), cx);
             break;
         }
     }
@@ -95,7 +95,7 @@ pub(crate) fn refused(
 
 /// Puts what producers could not register before into the ledger of a session that is set up, if its config asks for
 /// it.
-pub(crate) fn note_unregistered(session: &mut Session, producers: &Producers, turn: &mut Turn) {
+pub(crate) fn note_unregistered(session: &mut Session, producers: &Producers, cx: &mut Context) {
     let producers = producers.values().filter(|p| !p.gone && !p.unregistered.is_empty());
     let mut losses = Vec::new();
     let mut names_of_config = None;
@@ -104,7 +104,7 @@ pub(crate) fn note_unregistered(session: &mut Session, producers: &Producers, tu
         let names = || all.map(|index| source_name(session, index)).collect::<BlockSet<&str>>();
         let wanted = names_of_config.get_or_insert_with(names);
         for source in producer.unregistered.iter() {
-            turn.spend(limits::WORK_PER_ENTRY);
+            cx.spend(limits::WORK_PER_ENTRY);
             if wanted.contains(&**source) {
                 let loss = producer.loss(Reason::UserFull);
                 losses.push(Loss { source: Some(source.clone()), ..loss });
@@ -113,13 +113,13 @@ pub(crate) fn note_unregistered(session: &mut Session, producers: &Producers, tu
     }
     // It borrows the config.
     drop(names_of_config);
-    losses.into_iter().for_each(|loss| session.note_loss(loss, turn));
+    losses.into_iter().for_each(|loss| session.note_loss(loss, cx));
 }
 
 /// One word of each config is looked at.
 const WORK_PER_NAME: u64 = 16;
 
-/// Sets up what a config asks for, until the work of `turn` is `end`. Returns whether that was all.
+/// Sets up what a config asks for, until the work of `cx` is `end`. Returns whether that was all.
 pub(crate) fn all(
     session: &mut Session,
     job: &mut SetUp,
@@ -127,25 +127,25 @@ pub(crate) fn all(
     sources: &Sources,
     producers: &mut Producers,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> bool {
     while job.index < session.config.data_sources.len() && is_open(session) {
-        if turn.work >= end {
+        if cx.work >= end {
             return false;
         }
-        turn.spend(limits::WORK_PER_ENTRY);
+        cx.spend(limits::WORK_PER_ENTRY);
         for key in sources.of_name_after(source_name(session, job.index), job.after) {
             if key.number() > job.last {
                 break;
             }
-            if turn.work >= end {
+            if cx.work >= end {
                 return false;
             }
             job.after = key.number();
-            turn.spend(limits::WORK_PER_ENTRY);
+            cx.spend(limits::WORK_PER_ENTRY);
             let is_served = |served: &BlockSet<_>| served.contains(&(job.index, key.producer()));
             if !job.served.as_ref().is_some_and(is_served) {
-                instance_and_start(session, job.index, key, sources, producers, consumers, turn);
+                instance_and_start(session, job.index, key, sources, producers, consumers, cx);
             }
         }
         (job.index, job.after) = (job.index.saturating_add(1), 0);
@@ -161,13 +161,13 @@ fn instance_and_start(
     sources: &Sources,
     producers: &mut Producers,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
-    let id = instance(session, index, key, sources, producers, consumers, turn);
+    let id = instance(session, index, key, sources, producers, consumers, cx);
     if let Some(id) = id
         && session.state() == SessionState::Started
     {
-        start::instance(session, (key.producer(), id), producers, consumers, turn);
+        start::instance(session, (key.producer(), id), producers, consumers, cx);
     }
 }
 
@@ -179,26 +179,26 @@ pub(crate) fn instance(
     sources: &Sources,
     producers: &mut Producers,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> Option<InstanceId> {
     let source = sources.get(key)?;
     // First of all: one producer and one config can make hundreds of thousands of matches.
-    if session.instances.len() >= turn.config.limits.instances_per_session_max {
+    if session.instances.len() >= cx.config.limits.instances_per_session_max {
         let producer = producers.get(source.producer)?;
-        lose_instance(session, producer, source, Reason::SessionFull, turn);
+        lose_instance(session, producer, source, Reason::SessionFull, cx);
         return None;
     }
     let lockdown = producers.lockdown;
     let producer = producers.get_mut(source.producer).filter(|producer| !producer.gone)?;
-    if lockdown && producer.peer.uid != turn.config.uid {
-        return lock_out(session, index, (producer, source), turn);
+    if lockdown && producer.peer.uid != cx.config.uid {
+        return lock_out(session, index, (producer, source), cx);
     }
     let user = User::of(&producer.peer);
-    let is_unlimited = !turn.accounts.is_limited(user) || user.is(session.uid);
+    let is_unlimited = !cx.accounts.is_limited(user) || user.is(session.uid);
     let owner = Owner { user, is_unlimited };
     // Before the name is matched, too: one user can make hundreds of thousands of matches.
-    if !has_quota(session, (producer, source), owner, 0, turn)
-        || !is_asked_for(session, index, (producer, source), turn)
+    if !has_quota(session, (producer, source), owner, 0, cx)
+        || !is_asked_for(session, index, (producer, source), cx)
     {
         return None;
     }
@@ -206,16 +206,16 @@ pub(crate) fn instance(
     let (buffer_index, buffer) = match target_buffer(&session.config, asked) {
         Ok(index) => (index, *session.buffers.get(index)?),
         Err(error) => {
-            turn.out.error(error.to_string());
+            cx.out.error(error.to_string());
             return None;
         }
     };
-    if provide_smb(producer, &session.config, turn).is_none() {
-        lose_instance(session, producer, source, Reason::NoMemory, turn);
+    if provide_smb(producer, &session.config, cx).is_none() {
+        lose_instance(session, producer, source, Reason::NoMemory, cx);
         return None;
     }
-    turn.spend(limits::WORK_PER_INSTANCE);
-    let id = turn.next_instance();
+    cx.spend(limits::WORK_PER_INSTANCE);
+    let id = cx.next_instance();
     let config = match session.encoded.get(&index) {
         Some(encoded) => encoded.clone(),
         None => {
@@ -224,21 +224,21 @@ pub(crate) fn instance(
             encoded
         }
     };
-    if !has_quota(session, (producer, source), owner, config.len(), turn) {
+    if !has_quota(session, (producer, source), owner, config.len(), cx) {
         return None;
     }
     producer.allowed.insert(buffer);
     let change = Change::SetUp(config.clone());
-    producer.command(&mut turn.out, Command::Instance(session.id, id, change));
+    producer.command(&mut cx.out, Command::Instance(session.id, id, change));
     let names = (source, producer.name.clone());
     let instance = Instance::new(id, names, (index, buffer_index), owner, config);
     consumers.instance_changed(session.consumer, &instance);
-    session.add_producer(producer, turn);
+    session.add_producer(producer, cx);
     session.instances.insert(instance);
-    if session.instances.len() == turn.config.limits.instances_per_session_max {
+    if session.instances.len() == cx.config.limits.instances_per_session_max {
         // Once, and not for each instance that is left out.
         let text = "as many data source instances as there may be; others are not set up";
-        turn.out.error(format!("session {}: {text}", session.id));
+        cx.out.error(format!("session {}: {text}", session.id));
     }
     Some(id)
 }
@@ -249,10 +249,10 @@ fn lose_instance(
     producer: &Producer,
     source: &Source,
     reason: Reason,
-    turn: &Turn,
+    cx: &Context,
 ) {
     let loss = Loss { source: Some(source.name.clone()), ..producer.loss(reason) };
-    session.note_loss(loss, turn);
+    session.note_loss(loss, cx);
 }
 
 /// Only producers of the user of the service are wanted, and this is none of them: what the config asks for is lost.
@@ -260,10 +260,10 @@ fn lock_out(
     session: &mut Session,
     index: usize,
     (producer, source): (&mut Producer, &Source),
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> Option<InstanceId> {
-    if is_asked_for(session, index, (producer, source), turn) {
-        lose_instance(session, producer, source, Reason::LockedOut, turn);
+    if is_asked_for(session, index, (producer, source), cx) {
+        lose_instance(session, producer, source, Reason::LockedOut, cx);
     }
     None
 }
@@ -274,7 +274,7 @@ fn has_quota(
     (producer, source): (&mut Producer, &Source),
     owner: Owner,
     bytes: usize,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> bool {
     let Err(full) = session.instances.check_quota(owner, bytes) else { return true };
     let (whose, reason) = match full {
@@ -285,21 +285,21 @@ fn has_quota(
         "a data source is not set up: {whose} as many in session {} as there may be, or configs as long",
         session.id
     );
-    producer.log_error(&mut turn.out, text);
-    lose_instance(session, producer, source, reason, turn);
+    producer.log_error(&mut cx.out, text);
+    lose_instance(session, producer, source, reason, cx);
     false
 }
 
 /// Makes the shared memory of a producer that has none yet, and hands it over. Its size is that of the config,
 /// else the hint of the producer, else the default. None, with a line in the log, if there is no memory.
-fn provide_smb(producer: &mut Producer, trace: &TraceConfig, turn: &mut Turn) -> Option<()> {
+fn provide_smb(producer: &mut Producer, trace: &TraceConfig, cx: &mut Context) -> Option<()> {
     if producer.set_up {
         return Some(());
     }
     let named =
         |p: &&TraceConfigProducerConfig| p.producer_name.as_deref() == Some(&*producer.name);
     let requested = trace.producers.iter().find(named);
-    turn.spend(WORK_PER_NAME.saturating_mul(trace.producers.len() as u64));
+    cx.spend(WORK_PER_NAME.saturating_mul(trace.producers.len() as u64));
     // 64 bits: upstream multiplies in 32, and a large request wraps around to a small one.
     let from_kb = |requested: Option<u32>| u64::from(requested.unwrap_or(0)).saturating_mul(1024);
     let or_hint = |requested: u64, hint: u32| if requested > 0 { requested } else { hint.into() };
@@ -309,20 +309,20 @@ fn provide_smb(producer: &mut Producer, trace: &TraceConfig, turn: &mut Turn) ->
     if producer.sends_by_value() {
         // It writes into memory of its own; upstream makes some here, too, and never reads it.
         producer.set_up = true;
-        producer.command(&mut turn.out, Command::SetUpTracing(page_bytes, None));
+        producer.command(&mut cx.out, Command::SetUpTracing(page_bytes, None));
         return Some(());
     }
-    match turn.config.regions.create(smb_bytes) {
+    match cx.config.regions.create(smb_bytes) {
         Ok(region) => {
             producer.set_up = true;
             let command = Command::SetUpTracing(page_bytes, Some(region.clone()));
-            producer.command(&mut turn.out, command);
+            producer.command(&mut cx.out, command);
             producer.smb = make_smb(region, page_bytes);
             Some(())
         }
         Err(error) => {
             let text = format_args!("no shared memory of {smb_bytes} bytes: {error}");
-            producer.log_error(&mut turn.out, text);
+            producer.log_error(&mut cx.out, text);
             None
         }
     }
@@ -333,12 +333,12 @@ fn is_asked_for(
     session: &mut Session,
     index: usize,
     (producer, source): (&mut Producer, &Source),
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> bool {
     let Some(filter) = session.filters.get(index) else { return false };
     let machine_id = if producer.in_process { 0 } else { producer.peer.machine_id };
     let machine = match producer.peer.machine_name.as_str() {
-        "" if machine_id == 0 => turn.config.host.machine_name.as_str(),
+        "" if machine_id == 0 => cx.config.host.machine_name.as_str(),
         name => name,
     };
     if !filter.wants_machine(machine_id, machine) {
@@ -346,18 +346,18 @@ fn is_asked_for(
     }
     let mut cost = MatchCost {
         budget: &mut producer.regex_budget,
-        all: &mut turn.match_steps,
-        work: &mut turn.work,
+        all: &mut cx.match_steps,
+        work: &mut cx.work,
         uid: session.uid,
-        now_ns: turn.now.boot_ns,
+        now_ns: cx.now.boot_ns,
         exceeded: false,
     };
     let is_asked_for = filter.wants_producer(&producer.name, &mut cost);
     if cost.exceeded {
         session.match_budget_exceeded = true;
         let text = format_args!("session {}: {BUDGET_EXCEEDED}", session.id);
-        producer.log_error(&mut turn.out, text);
-        lose_instance(session, producer, source, Reason::NameNotMatched, turn);
+        producer.log_error(&mut cx.out, text);
+        lose_instance(session, producer, source, Reason::NameNotMatched, cx);
     }
     is_asked_for
 }
@@ -407,18 +407,18 @@ pub(crate) fn change(
     job: Changing,
     sources: &Sources,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> Result<(), SessionError> {
     check_open(session)?;
     session.config = Arc::new(job.config);
     *session.filters = job.filters;
     for error in job.problems {
         let text = format_args!("ChangeTraceConfig: {error}");
-        consumers.log_session_error(session.consumer, &mut turn.out, text);
+        consumers.log_session_error(session.consumer, &mut cx.out, text);
     }
-    turn.spend(limits::WORK_PER_ENTRY.saturating_mul(session.instances.len() as u64));
+    cx.spend(limits::WORK_PER_ENTRY.saturating_mul(session.instances.len() as u64));
     let served = session.instances.values().map(|i| (i.source_index, i.producer)).collect();
     let job = SetUp { last: sources.last(), served: Some(served), ..SetUp::default() };
-    turn.then(Step::SetUp { session: session.id, job: Box::new(job) });
+    cx.then(Step::SetUp { session: session.id, job: Box::new(job) });
     Ok(())
 }

@@ -6,35 +6,35 @@ use super::instance::{Instance, InstanceKey, InstanceState};
 use super::state::{Session, Sessions};
 use crate::command_queue::{Change, Command};
 use crate::consumers::Consumers;
+use crate::context::Context;
 use crate::error::SessionError;
 use crate::ledger::{Loss, Reason};
 use crate::limits;
 use crate::producers::{Producer, Producers};
 use crate::step::Step;
 use crate::timers::{Clock, TimerKind};
-use crate::turn::Turn;
 use abi::ids::{InstanceId, ProducerId};
 
 /// Starts a configured session; harmless if it was started before.
-pub(crate) fn session(session: &mut Session, consumers: &mut Consumers, turn: &mut Turn) {
+pub(crate) fn session(session: &mut Session, consumers: &mut Consumers, cx: &mut Context) {
     if session.state() != SessionState::Configured {
         let (id, state) = (session.id, session.state().name());
         let error = SessionError::NotConfigured { id, state };
         let text = format_args!("StartTracing: {error}");
-        return consumers.log_session_error(session.consumer, &mut turn.out, text);
+        return consumers.log_session_error(session.consumer, &mut cx.out, text);
     }
-    session.set_state(turn, SessionState::Started);
-    session.start_realtime_ns = Some(turn.now.real_ns);
+    session.set_state(cx, SessionState::Started);
+    session.start_realtime_ns = Some(cx.now.real_ns);
     if session.wants_snapshots() {
-        session.pending.first_snapshot = Some(turn.now);
+        session.pending.first_snapshot = Some(cx.now);
     }
-    session.pending.lifecycle(Lifecycle::TracingStarted, turn.now.boot_ns);
-    snapshot_due(session, turn);
-    set_timers(session, turn);
-    turn.then(Step::StartInstances(session.id));
+    session.pending.lifecycle(Lifecycle::TracingStarted, cx.now.boot_ns);
+    snapshot_due(session, cx);
+    set_timers(session, cx);
+    cx.then(Step::StartInstances(session.id));
 }
 
-/// Starts the instances behind `after` that are set up, until the work of `turn` is `end`. Returns the one to go on
+/// Starts the instances behind `after` that are set up, until the work of `cx` is `end`. Returns the one to go on
 /// behind, if there are more.
 pub(crate) fn instances(
     session: &mut Session,
@@ -42,56 +42,56 @@ pub(crate) fn instances(
     end: u64,
     producers: &mut Producers,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> Option<InstanceKey> {
     // It may have been stopped meanwhile.
     while session.state() == SessionState::Started
         && let Some(next) = session.instances.next_after(after)
     {
         let (key, state) = (next.key(), next.state());
-        if turn.work >= end {
+        if cx.work >= end {
             return after.or(Some(BEFORE_ALL));
         }
-        turn.spend(limits::WORK_PER_ENTRY);
+        cx.spend(limits::WORK_PER_ENTRY);
         if state == InstanceState::Configured {
-            instance(session, key, producers, consumers, turn);
+            instance(session, key, producers, consumers, cx);
         }
         after = Some(key);
     }
-    check_all_started(session, consumers, turn);
+    check_all_started(session, consumers, cx);
     None
 }
 
 /// No producer has this number.
 pub(crate) const BEFORE_ALL: InstanceKey = (ProducerId::new(0), InstanceId::new(0));
 
-fn set_timers(session: &Session, turn: &mut Turn) {
+fn set_timers(session: &Session, cx: &mut Context) {
     let (id, config) = (session.id.get(), &session.config);
-    turn.timers.cancel(TimerKind::TriggerTimeout, id);
+    cx.timers.cancel(TimerKind::TriggerTimeout, id);
     let duration_ms = u64::from(config.duration_ms.unwrap_or(0));
     if duration_ms > 0 {
         let suspend_aware = config.prefer_suspend_clock_for_duration.unwrap_or(false);
         let clock = if suspend_aware { Clock::Boot } else { Clock::Monotonic };
-        turn.set_timer_ms_on(clock, duration_ms, TimerKind::Duration, id);
+        cx.set_timer_ms_on(clock, duration_ms, TimerKind::Duration, id);
     }
     if let Some(file) = &session.file {
-        turn.set_aligned_timer(file.period_ms, TimerKind::FileWrite, id);
+        cx.set_aligned_timer(file.period_ms, TimerKind::FileWrite, id);
     }
     if let FlushStrategy::Periodic(period_ms) = session.strategy {
-        turn.set_aligned_timer(period_ms, TimerKind::Flush, id);
+        cx.set_aligned_timer(period_ms, TimerKind::Flush, id);
     }
     let clear = config.incremental_state_config.as_ref();
     let clear_ms = clear.and_then(|c| c.clear_period_ms).unwrap_or(0);
     if clear_ms > 0 {
-        turn.set_aligned_timer(clear_ms.into(), TimerKind::ClearState, id);
+        cx.set_aligned_timer(clear_ms.into(), TimerKind::ClearState, id);
     }
     if session.consumer.is_some() {
-        turn.set_timer_ms(limits::SLOW_START_MS, TimerKind::SlowStart, id);
+        cx.set_timer_ms(limits::SLOW_START_MS, TimerKind::SlowStart, id);
     }
 }
 
 /// The periodic timer of what a reader needs now and then to read a piece of the trace alone.
-pub(crate) fn snapshot_due(session: &mut Session, turn: &mut Turn) {
+pub(crate) fn snapshot_due(session: &mut Session, cx: &mut Context) {
     debug_assert!(session.state() == SessionState::Started, "the timer ends with the recording");
     session.pending.sync_marker = true;
     session.pending.stats = true;
@@ -105,8 +105,8 @@ pub(crate) fn snapshot_due(session: &mut Session, turn: &mut Turn) {
         _ => Clock::Monotonic,
     };
     let (kind, id) = (TimerKind::Snapshot, session.id.get());
-    turn.timers.set_aligned_on(&turn.now, clock, period_ms, kind, id);
-    session.snapshot_clocks(&turn.now);
+    cx.timers.set_aligned_on(&cx.now, clock, period_ms, kind, id);
+    session.snapshot_clocks(&cx.now);
 }
 
 /// Sends the start of one instance. It counts as started unless its producer will say so.
@@ -115,17 +115,17 @@ pub(crate) fn instance(
     key: InstanceKey,
     producers: &mut Producers,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     let started = |instance: &Instance| match instance.behaviour.notifies_start {
         true => InstanceState::Starting,
         false => InstanceState::Started,
     };
     let Some(instance) = session.instances.set_state(key, started) else { return };
-    turn.spend(limits::WORK_PER_INSTANCE);
+    cx.spend(limits::WORK_PER_INSTANCE);
     let change = Change::Start(instance.config.clone());
     let command = Command::Instance(session.id, instance.id, change);
-    producers.command(key.0, &mut turn.out, command);
+    producers.command(key.0, &mut cx.out, command);
     consumers.instance_changed(session.consumer, instance);
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn instance_started(
     refused: bool,
     sessions: &mut Sessions,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     let key = (producer.id, id);
     let Some(session) = sessions.values_mut().find(|s| s.instances.contains(&key)) else {
@@ -150,15 +150,19 @@ pub(crate) fn instance_started(
             if refused {
                 let source = Some(instance.source.clone());
                 let loss = Loss { source, ..producer.loss(Reason::InstanceRefused) };
-                session.note_loss(loss, turn);
+                session.note_loss(loss, cx);
             }
         }
-        check_all_started(session, consumers, turn);
+        check_all_started(session, consumers, cx);
     }
 }
 
 /// Notes, once per session, that all of its data sources run.
-pub(crate) fn check_all_started(session: &mut Session, consumers: &mut Consumers, turn: &mut Turn) {
+pub(crate) fn check_all_started(
+    session: &mut Session,
+    consumers: &mut Consumers,
+    cx: &mut Context,
+) {
     let Some(client) = session.consumer else { return };
     // Upstream would report it of a session without instances before its start, too.
     if session.state() != SessionState::Started
@@ -168,14 +172,14 @@ pub(crate) fn check_all_started(session: &mut Session, consumers: &mut Consumers
         return;
     }
     session.all_started_reported = true;
-    session.pending.lifecycle(Lifecycle::AllSourcesStarted, turn.now.boot_ns);
-    turn.timers.cancel(TimerKind::SlowStart, session.id.get());
-    session.snapshot_clocks(&turn.now);
+    session.pending.lifecycle(Lifecycle::AllSourcesStarted, cx.now.boot_ns);
+    cx.timers.cancel(TimerKind::SlowStart, session.id.get());
+    session.snapshot_clocks(&cx.now);
     consumers.all_started(client);
 }
 
 /// The timer of a slow start: names, in the trace and the log, the data sources that have not started.
-pub(crate) fn slow_start_due(session: &mut Session, turn: &mut Turn) {
+pub(crate) fn slow_start_due(session: &mut Session, cx: &mut Context) {
     if session.all_started_reported || session.state() != SessionState::Started {
         return;
     }
@@ -185,9 +189,9 @@ pub(crate) fn slow_start_due(session: &mut Session, turn: &mut Turn) {
         .map(|i| (i.producer_name.to_string(), i.source.to_string()))
         .collect();
     for (producer, source) in &sources {
-        turn.out.error(format!("data source {source} of {producer} failed to start in time"));
+        cx.out.error(format!("data source {source} of {producer} failed to start in time"));
     }
     // A detached session was not told that all started, so there may be none.
-    let at_ns = turn.now.boot_ns;
+    let at_ns = cx.now.boot_ns;
     session.pending.slow_start = (!sources.is_empty()).then_some(SlowSources { at_ns, sources });
 }

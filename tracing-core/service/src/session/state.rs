@@ -14,6 +14,7 @@ use super::sequence::SequenceIds;
 use super::trigger_config::{TriggerMode, Triggers};
 use crate::accounts::{BufferCharge, Resource, User};
 use crate::compress::Codec;
+use crate::context::Context;
 use crate::error::SessionError;
 use crate::filter::TraceFilter;
 use crate::ledger::{Amount, Ledger, Loss, Reason};
@@ -22,7 +23,6 @@ use crate::matching::clip_name;
 use crate::output::Boost;
 use crate::producers::{Producer, is_more};
 use crate::step::Step;
-use crate::turn::Turn;
 use crate::work::{Allowance, Work};
 use abi::ids::{BufferId, CallId, ClientId, FlushId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet, SortedMap};
@@ -191,9 +191,9 @@ impl Session {
     }
 
     /// A producer may write into its buffers.
-    pub(crate) fn add_producer(&mut self, producer: &mut Producer, turn: &mut Turn) {
+    pub(crate) fn add_producer(&mut self, producer: &mut Producer, cx: &mut Context) {
         if !self.producers.contains_key(&producer.id) {
-            turn.spend(limits::WORK_PER_ENTRY);
+            cx.spend(limits::WORK_PER_ENTRY);
             self.producers.insert(producer.id, producer.losses_noted());
         }
     }
@@ -204,8 +204,8 @@ impl Session {
     }
 
     /// It ends: what a producer lost before, and did not tell yet. Nobody knows for which session it wrote that.
-    pub(crate) fn note_untold(&mut self, producer: &mut Producer, turn: &mut Turn) {
-        turn.spend(limits::WORK_PER_ENTRY);
+    pub(crate) fn note_untold(&mut self, producer: &mut Producer, cx: &mut Context) {
+        cx.spend(limits::WORK_PER_ENTRY);
         let untold = producer.untold_losses();
         let reason = if producer.gone {
             // What it leaves behind is looked at later.
@@ -216,40 +216,40 @@ impl Session {
             return;
         };
         let text = format_args!("session {} ends, and perhaps packets of it are lost", self.id);
-        producer.log_error(&mut turn.out, text);
-        self.add_loss(Loss { amount: Amount::PERHAPS, ..producer.loss(reason) }, turn);
+        producer.log_error(&mut cx.out, text);
+        self.add_loss(Loss { amount: Amount::PERHAPS, ..producer.loss(reason) }, cx);
     }
 
     /// Puts a loss into the ledger, unless the session is over. What is missing when it is set up is one, too.
-    pub(crate) fn note_loss(&mut self, loss: Loss, turn: &Turn) {
+    pub(crate) fn note_loss(&mut self, loss: Loss, cx: &Context) {
         if self.loses() || self.is_being_made() {
-            self.add_loss(loss, turn);
+            self.add_loss(loss, cx);
         }
     }
 
-    fn add_loss(&mut self, loss: Loss, turn: &Turn) {
+    fn add_loss(&mut self, loss: Loss, cx: &Context) {
         let user = loss.who.user();
-        let is_unlimited = !turn.accounts.is_limited(user) || user.is(self.uid);
-        self.ledger.add(loss, is_unlimited, turn.now.boot_ns);
+        let is_unlimited = !cx.accounts.is_limited(user) || user.is(self.uid);
+        self.ledger.add(loss, is_unlimited, cx.now.boot_ns);
     }
 
     /// Tells the log that its user has no memory left to compress a pass, once.
-    pub(crate) fn note_uncompressed(&mut self, turn: &mut Turn) {
+    pub(crate) fn note_uncompressed(&mut self, cx: &mut Context) {
         if std::mem::replace(&mut self.is_uncompressed_told, true) {
             return;
         }
         let (id, uid, max) = (self.id, self.uid, limits::CODEC_BYTES_PER_USER_MAX);
-        let held = turn.accounts.held(User::local(uid), Resource::Codecs);
-        turn.out.error(format!(
+        let held = cx.accounts.held(User::local(uid), Resource::Codecs);
+        cx.out.error(format!(
             "session {id}: packets are not compressed: that would need more than the {max} bytes that user {uid} may \
              have for it ({held} are used); end other sessions of that user, or choose a lower level"
         ));
     }
 
     /// Drops what is being compressed.
-    pub(crate) fn drop_compressing(&mut self, turn: &mut Turn) {
+    pub(crate) fn drop_compressing(&mut self, cx: &mut Context) {
         if let Some(mut compressing) = self.compressing.take() {
-            compressing.release(User::local(self.uid), &mut turn.accounts);
+            compressing.release(User::local(self.uid), &mut cx.accounts);
         }
     }
 
@@ -262,9 +262,9 @@ impl Session {
     ///
     /// # Panics
     /// On a transition that the table does not have: an error of the service, whatever peers did.
-    pub(crate) fn set_state(&mut self, turn: &mut Turn, state: SessionState) {
-        self.life.set_state(state, turn.now.boot_ns);
-        turn.then(Step::AnnounceState(self.as_concurrent_event()));
+    pub(crate) fn set_state(&mut self, cx: &mut Context, state: SessionState) {
+        self.life.set_state(state, cx.now.boot_ns);
+        cx.then(Step::AnnounceState(self.as_concurrent_event()));
     }
 
     /// The switches for what the service itself writes; absent means all defaults.
@@ -388,16 +388,16 @@ impl Sessions {
     }
 
     /// Puts a loss into the ledgers of the sessions that a producer records into; of all sessions without one.
-    pub(crate) fn note_loss(&mut self, producer: Option<ProducerId>, loss: &Loss, turn: &Turn) {
+    pub(crate) fn note_loss(&mut self, producer: Option<ProducerId>, loss: &Loss, cx: &Context) {
         for session in self.by_id.values_mut() {
             if producer.is_none_or(|id| session.producers.contains_key(&id)) {
-                session.note_loss(loss.clone(), turn);
+                session.note_loss(loss.clone(), cx);
             }
         }
     }
 
     /// Puts what a producer left behind into the ledgers of its sessions.
-    pub(crate) fn note_leftovers(&mut self, producer: &mut Producer, turn: &mut Turn) {
+    pub(crate) fn note_leftovers(&mut self, producer: &mut Producer, cx: &mut Context) {
         let lost: Vec<_> = producer.left.take_lost().collect();
         let of_no_buffer = producer.left.take_of_no_buffer();
         let untold = producer.left.take_untold();
@@ -421,20 +421,20 @@ impl Sessions {
                 (count, true) => format!("at least {count}"),
                 (count, false) => count.to_string(),
             };
-            turn.out.error(format!(
+            cx.out.error(format!(
                 "session {id}: producer {} ({name}) is gone, and {count} packets of it are lost",
                 producer.id
             ));
             let loss = Loss { amount: sum, ..producer.loss(Reason::LeftUnfinished) };
-            session.note_loss(loss, turn);
+            session.note_loss(loss, cx);
         }
     }
 
     /// A producer is gone, and what it left behind is not looked at yet: sessions that end meanwhile may lose it.
-    pub(crate) fn note_unseen(&mut self, producer: &mut Producer, turn: &mut Turn) {
+    pub(crate) fn note_unseen(&mut self, producer: &mut Producer, cx: &mut Context) {
         for session in self.by_id.values_mut() {
             if session.work.scrapes_for_end() && session.producers.contains_key(&producer.id) {
-                session.note_untold(producer, turn);
+                session.note_untold(producer, cx);
             }
         }
     }

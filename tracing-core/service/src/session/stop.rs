@@ -10,11 +10,11 @@ use super::state::{EndError, Session, Sessions, end_text};
 use super::trigger_config::TriggerMode;
 use crate::command_queue::{Change, Command};
 use crate::consumers::Consumers;
+use crate::context::Context;
 use crate::limits;
 use crate::producers::Producers;
 use crate::step::Step;
 use crate::timers::TimerKind;
-use crate::turn::Turn;
 use crate::work::{ScrapeThen, Todo};
 use abi::ids::{ClientId, ProducerId, SessionId};
 
@@ -47,23 +47,23 @@ fn free_steps(session: SessionId, reason: EndError) -> [Step; 5] {
 }
 
 /// Destroys a session.
-pub(crate) fn free(session: &Session, reason: EndError, turn: &mut Turn) {
+pub(crate) fn free(session: &Session, reason: EndError, cx: &mut Context) {
     for step in free_steps(session.id, reason) {
-        turn.then(step);
+        cx.then(step);
     }
 }
 
 /// The duration is over. A session that a trigger stops already ends by the trigger's delay.
-pub(crate) fn duration_ended(session: &Session, turn: &mut Turn) {
+pub(crate) fn duration_ended(session: &Session, cx: &mut Context) {
     if session.triggers.mode != TriggerMode::Stop || !session.triggered {
-        turn.then(flush_and_disable(session.id));
+        cx.then(flush_and_disable(session.id));
     }
 }
 
 /// Ends a session for its consumer, or for good if it has none.
-pub(crate) fn disable_or_free(session: &Session, turn: &mut Turn) {
+pub(crate) fn disable_or_free(session: &Session, cx: &mut Context) {
     let (session, has_consumer) = (session.id, session.consumer.is_some());
-    turn.then(match has_consumer {
+    cx.then(match has_consumer {
         true => Step::Disable { session, immediate: false, error: None },
         false => Step::Free { session, reason: None },
     });
@@ -71,7 +71,7 @@ pub(crate) fn disable_or_free(session: &Session, turn: &mut Turn) {
 
 /// Stops all instances; the session is over when those that acknowledge it have done so, or after
 /// `data_source_stop_timeout_ms`. With `immediate` there is no wait.
-pub(crate) fn disable(session: &mut Session, immediate: bool, error: EndError, turn: &mut Turn) {
+pub(crate) fn disable(session: &mut Session, immediate: bool, error: EndError, cx: &mut Context) {
     if error.is_some() && session.pending_end_error.is_none() {
         session.pending_end_error = Some(error);
     }
@@ -80,25 +80,25 @@ pub(crate) fn disable(session: &mut Session, immediate: bool, error: EndError, t
         SessionState::Disabled if session.is_being_made() && !session.life.is_reachable() => true,
         SessionState::Disabled if session.is_being_made() => return session.life.end_when_made(),
         SessionState::Disabled | SessionState::ClonedReadOnly => return,
-        SessionState::Stopping if immediate => return begin_stop(session, true, turn),
+        SessionState::Stopping if immediate => return begin_stop(session, true, cx),
         SessionState::Stopping => return,
         SessionState::Configured => true,
         SessionState::Started => immediate,
     };
     for kind in [TimerKind::Snapshot, TimerKind::Flush, TimerKind::ClearState] {
-        turn.timers.cancel(kind, session.id.get());
+        cx.timers.cancel(kind, session.id.get());
     }
-    begin_stop(session, immediate, turn);
+    begin_stop(session, immediate, cx);
 }
 
 /// Begins to stop all instances, again if some are stopping already.
-fn begin_stop(session: &mut Session, at_once: bool, turn: &mut Turn) {
+fn begin_stop(session: &mut Session, at_once: bool, cx: &mut Context) {
     session.life.stop(at_once);
     session.work.todo.retain(|todo| !matches!(todo, Todo::Start(_) | Todo::Stop(_)));
-    turn.then(Step::StopInstances(session.id));
+    cx.then(Step::StopInstances(session.id));
 }
 
-/// Stops the instances behind `after`, until the work of `turn` is `end`. Returns the one to go on behind, if there are
+/// Stops the instances behind `after`, until the work of `cx` is `end`. Returns the one to go on behind, if there are
 /// more; else the session is over when those that acknowledge the stop have done so.
 pub(crate) fn instances(
     session: &mut Session,
@@ -106,34 +106,34 @@ pub(crate) fn instances(
     end: u64,
     producers: &mut Producers,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> Option<InstanceKey> {
     // All may have acknowledged it meanwhile: then the session is over.
     while (session.records() || session.is_being_made())
         && let Some(next) = session.instances.next_after(after)
     {
         let key = next.key();
-        if turn.work >= end {
-            wait_for_stop(session, turn);
+        if cx.work >= end {
+            wait_for_stop(session, cx);
             return after.or(Some(BEFORE_ALL));
         }
-        turn.spend(limits::WORK_PER_ENTRY);
-        stop_instance(session, key, producers, consumers, turn);
+        cx.spend(limits::WORK_PER_ENTRY);
+        stop_instance(session, key, producers, consumers, cx);
         after = Some(key);
     }
     if !session.records() {
         return None;
     }
     if session.instances.are_all(InstanceState::Stopped) {
-        turn.then(Step::Finalise(session.id));
+        cx.then(Step::Finalise(session.id));
     } else {
-        wait_for_stop(session, turn);
+        wait_for_stop(session, cx);
     }
     None
 }
 
 /// The session waits until its instances have stopped, if it does not already.
-fn wait_for_stop(session: &mut Session, turn: &mut Turn) {
+fn wait_for_stop(session: &mut Session, cx: &mut Context) {
     if session.state() == SessionState::Stopping || session.is_being_made() {
         return;
     }
@@ -141,8 +141,8 @@ fn wait_for_stop(session: &mut Session, turn: &mut Turn) {
         0 => limits::STOP_TIMEOUT_MS,
         ms => ms.into(),
     };
-    session.set_state(turn, SessionState::Stopping);
-    turn.set_timer_ms(wait_ms, TimerKind::StopTimeout, session.id.get());
+    session.set_state(cx, SessionState::Stopping);
+    cx.set_timer_ms(wait_ms, TimerKind::StopTimeout, session.id.get());
 }
 
 /// Tells one instance to stop. One that was told before has stopped now: the second round does not wait.
@@ -151,7 +151,7 @@ fn stop_instance(
     key: InstanceKey,
     producers: &mut Producers,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     let Some(was) = session.instances.get(&key).map(Instance::state) else { return };
     let at_once = session.life.stops_at_once();
@@ -164,21 +164,21 @@ fn stop_instance(
         if waits && !at_once { InstanceState::Stopping } else { InstanceState::Stopped }
     };
     let Some(instance) = session.instances.set_state(key, stopped) else { return };
-    turn.spend(limits::WORK_PER_REQUEST);
+    cx.spend(limits::WORK_PER_REQUEST);
     if was != InstanceState::Stopping {
         let command = Command::Instance(session.id, instance.id, Change::Stop);
-        producers.command(instance.producer, &mut turn.out, command);
+        producers.command(instance.producer, &mut cx.out, command);
     }
     consumers.instance_changed(session.consumer, instance);
 }
 
 /// The timer of a stop: instances that have not acknowledged it count as stopped.
-pub(crate) fn stop_timed_out(session: &mut Session, turn: &mut Turn) {
+pub(crate) fn stop_timed_out(session: &mut Session, cx: &mut Context) {
     if session.state() == SessionState::Stopping {
         let silent = session.instances.count_in(InstanceState::Stopping);
         let id = session.id;
-        turn.out.error(format!("session {id}: {silent} data sources did not stop in time"));
-        begin_stop(session, true, turn);
+        cx.out.error(format!("session {id}: {silent} data sources did not stop in time"));
+        begin_stop(session, true, cx);
     }
 }
 
@@ -187,7 +187,7 @@ pub(crate) fn instance_stopped(
     key: InstanceKey,
     sessions: &mut Sessions,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     let Some(session) = sessions.values_mut().find(|s| s.instances.contains(&key)) else {
         return;
@@ -196,7 +196,7 @@ pub(crate) fn instance_stopped(
         if let Some(instance) = session.instances.set_state(key, |_| InstanceState::Stopped) {
             consumers.instance_changed(session.consumer, instance);
         }
-        finalise_if_stopped(session, turn);
+        finalise_if_stopped(session, cx);
     }
 }
 
@@ -207,16 +207,16 @@ pub(crate) fn remove_instances(
     name: Option<&str>,
     max: usize,
     sessions: &Sessions,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> bool {
     let mut left = max;
     for session in sessions.values() {
         for instance in session.instances.of_producer(producer) {
-            turn.spend(limits::WORK_PER_ENTRY);
+            cx.spend(limits::WORK_PER_ENTRY);
             if name.is_none_or(|n| *instance.source == *n) {
                 let Some(less) = left.checked_sub(1) else { return false };
                 left = less;
-                turn.then(Step::RemoveInstance { session: session.id, key: instance.key() });
+                cx.then(Step::RemoveInstance { session: session.id, key: instance.key() });
             }
         }
     }
@@ -229,45 +229,45 @@ pub(crate) fn remove_instance(
     key: InstanceKey,
     producers: &mut Producers,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     let Some((was, instance)) = session.instances.remove(key) else { return };
-    turn.spend(limits::WORK_PER_INSTANCE);
+    cx.spend(limits::WORK_PER_INSTANCE);
     if !matches!(was, InstanceState::Stopping | InstanceState::Stopped) {
         let command = Command::Instance(session.id, instance.id, Change::Remove);
-        producers.command(instance.producer, &mut turn.out, command);
+        producers.command(instance.producer, &mut cx.out, command);
     }
     if was != InstanceState::Stopped {
         consumers.instance_changed(session.consumer, &instance);
     }
-    check_all_started(session, consumers, turn);
-    finalise_if_stopped(session, turn);
+    check_all_started(session, consumers, cx);
+    finalise_if_stopped(session, cx);
 }
 
-fn finalise_if_stopped(session: &Session, turn: &mut Turn) {
+fn finalise_if_stopped(session: &Session, cx: &mut Context) {
     if session.state() == SessionState::Stopping
         && session.instances.are_all(InstanceState::Stopped)
     {
-        turn.then(Step::Finalise(session.id));
+        cx.then(Step::Finalise(session.id));
     }
 }
 
 /// All instances stopped: begins the end.
-pub(crate) fn finalise(session: &mut Session, turn: &mut Turn) {
-    session.set_state(turn, SessionState::Disabled);
+pub(crate) fn finalise(session: &mut Session, cx: &mut Context) {
+    session.set_state(cx, SessionState::Disabled);
     // Before the last statistics are made.
-    turn.then(Step::Scrape { session: session.id, then: ScrapeThen::End });
+    cx.then(Step::Scrape { session: session.id, then: ScrapeThen::End });
 }
 
 /// What writers still held is taken: the rest of the end.
-pub(crate) fn scraped(session: &Session, turn: &mut Turn) {
+pub(crate) fn scraped(session: &Session, cx: &mut Context) {
     for step in final_steps(session.id) {
-        turn.then(step);
+        cx.then(step);
     }
 }
 
 /// Notes the end in the trace, and that it is to be reported.
-pub(crate) fn note_end(session: &mut Session, turn: &mut Turn) {
+pub(crate) fn note_end(session: &mut Session, cx: &mut Context) {
     for kind in [
         TimerKind::TriggerTimeout,
         TimerKind::TriggerStop,
@@ -279,15 +279,15 @@ pub(crate) fn note_end(session: &mut Session, turn: &mut Turn) {
         TimerKind::Flush,
         TimerKind::ClearState,
     ] {
-        turn.timers.cancel(kind, session.id.get());
+        cx.timers.cancel(kind, session.id.get());
     }
-    session.pending.lifecycle(Lifecycle::TracingDisabled, turn.now.boot_ns);
+    session.pending.lifecycle(Lifecycle::TracingDisabled, cx.now.boot_ns);
     session.pending_end_error.get_or_insert_default();
-    session.snapshot_clocks(&turn.now);
+    session.snapshot_clocks(&cx.now);
 }
 
 /// Tells the consumer of the end, once, when the file (if any) is closed.
-pub(crate) fn report_end(session: &mut Session, consumers: &mut Consumers, turn: &mut Turn) {
+pub(crate) fn report_end(session: &mut Session, consumers: &mut Consumers, cx: &mut Context) {
     if session.state() != SessionState::Disabled
         || session.is_being_made()
         || session.file.is_some()
@@ -300,26 +300,26 @@ pub(crate) fn report_end(session: &mut Session, consumers: &mut Consumers, turn:
     if consumers.get(client).is_some_and(|c| c.waits_for_end())
         && let Some(error) = session.pending_end_error.take()
     {
-        consumers.report_disabled(client, &mut turn.out, &end_text(&error));
+        consumers.report_disabled(client, &mut cx.out, &end_text(&error));
         session.reported_end_error = error;
     }
 }
 
-/// Separates a session from its instances and its producers, until the work of `turn` is `end`. Returns whether none
+/// Separates a session from its instances and its producers, until the work of `cx` is `end`. Returns whether none
 /// are left.
 pub(crate) fn let_go(
     session: &mut Session,
     end: u64,
     producers: &mut Producers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) -> bool {
     let Session { id, instances, buffers, producers: of, .. } = session;
-    while turn.work < end {
+    while cx.work < end {
         if instances.pop().is_some() {
-            turn.spend(limits::WORK_PER_ENTRY);
+            cx.spend(limits::WORK_PER_ENTRY);
         } else if let Some((producer, _)) = of.pop_first() {
             let entries = (buffers.len() as u64).saturating_add(1);
-            turn.spend(limits::WORK_PER_ENTRY.saturating_mul(entries));
+            cx.spend(limits::WORK_PER_ENTRY.saturating_mul(entries));
             producers.revoke(producer, *id, buffers);
         } else {
             break;
@@ -334,30 +334,30 @@ pub(crate) fn release(
     session: &mut Session,
     reason: EndError,
     consumers: &mut Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     if session.state() == SessionState::ClonedReadOnly {
-        session.set_state(turn, SessionState::Disabled);
+        session.set_state(cx, SessionState::Disabled);
     }
     if session.is_being_made()
         && let Some(file) = session.file.take()
     {
         // The session was not set up, so nothing was written to the file.
-        turn.out.close_file(file.id);
+        cx.out.close_file(file.id);
     }
     session.life.set_freed();
     let error = session.pending_end_error.take().unwrap_or(reason);
     if let Some(client) = session.consumer.take() {
-        refuse_to_detach(session, client, consumers, turn);
+        refuse_to_detach(session, client, consumers, cx);
         // Also if its file is still being created, and there was no end to note.
-        consumers.report_disabled(client, &mut turn.out, &end_text(&error));
-        consumers.end_read(client, &mut turn.out);
+        consumers.report_disabled(client, &mut cx.out, &end_text(&error));
+        consumers.end_read(client, &mut cx.out);
         consumers.set_session(client, None);
     }
     if session.file.is_some() {
-        limit_file_stall(session.id, turn);
+        limit_file_stall(session.id, cx);
     } else {
-        turn.then(Step::Erase(session.id));
+        cx.then(Step::Erase(session.id));
     }
 }
 
@@ -366,42 +366,42 @@ pub(crate) fn refuse_to_detach(
     session: &mut Session,
     client: ClientId,
     consumers: &Consumers,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     if let Some((call, _)) = session.detaches.take()
         && consumers.get(client).is_some()
     {
-        turn.out.reject(client, call);
+        cx.out.reject(client, call);
     }
 }
 
 /// Limits the time until the file of a freed session must take more bytes.
-pub(crate) fn limit_file_stall(id: SessionId, turn: &mut Turn) {
-    turn.set_timer_ms(limits::FREED_FILE_STALL_MS, TimerKind::FileStall, id.get());
+pub(crate) fn limit_file_stall(id: SessionId, cx: &mut Context) {
+    cx.set_timer_ms(limits::FREED_FILE_STALL_MS, TimerKind::FileStall, id.get());
 }
 
 /// The timer of that: the rest is dropped, and the session holds nothing any more.
-pub(crate) fn file_stalled(session: &mut Session, turn: &mut Turn) {
+pub(crate) fn file_stalled(session: &mut Session, cx: &mut Context) {
     debug_assert!(session.life.is_freed(), "the timer is that of a freed session");
     let id = session.id;
     if let Some(file) = session.file.take() {
-        turn.out.abandon_file(file.id);
-        turn.out.error(format!("session {id}: its file takes nothing, the rest is dropped"));
+        cx.out.abandon_file(file.id);
+        cx.out.error(format!("session {id}: its file takes nothing, the rest is dropped"));
     }
-    turn.then(Step::Erase(id));
+    cx.then(Step::Erase(id));
 }
 
 /// The timer of START_TRACING mode: no trigger came in time.
-pub(crate) fn trigger_timed_out(session: &Session, turn: &mut Turn) {
+pub(crate) fn trigger_timed_out(session: &Session, cx: &mut Context) {
     if session.state() == SessionState::Configured {
-        disable_or_free(session, turn);
+        disable_or_free(session, cx);
     }
 }
 
 /// Cancels the timers that a session may have after its end.
-pub(crate) fn cancel_timers(session: &Session, turn: &mut Turn) {
+pub(crate) fn cancel_timers(session: &Session, cx: &mut Context) {
     for token in session.delayed_hits.keys() {
-        turn.timers.cancel(TimerKind::CloneHit, *token);
+        cx.timers.cancel(TimerKind::CloneHit, *token);
     }
-    turn.timers.cancel(TimerKind::FileStall, session.id.get());
+    cx.timers.cancel(TimerKind::FileStall, session.id.get());
 }

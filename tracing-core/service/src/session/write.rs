@@ -8,22 +8,22 @@ use super::sink::{FileSink, Pass};
 use super::state::{Session, Sessions};
 use super::stop::limit_file_stall;
 use crate::accounts::User;
+use crate::context::Context;
 use crate::error::CloneError;
 use crate::input::FileError;
 use crate::limits;
 use crate::outbox::Outbox;
 use crate::step::Step;
 use crate::timers::{TimerKind, Timers};
-use crate::turn::Turn;
 use abi::ids::FileId;
 use abi::time::Now;
 
 /// The timer of the file.
-pub(crate) fn due(session: &Session, turn: &mut Turn) {
+pub(crate) fn due(session: &Session, cx: &mut Context) {
     let is_started = session.state() == SessionState::Started;
     let flushes = session.strategy == FlushStrategy::OnWrite && is_started;
     let session = session.id;
-    turn.then(match flushes {
+    cx.then(match flushes {
         true => {
             let (flags, then) = (FlushFlags::PERIODIC, FlushThen::WriteFile);
             Step::Flush { session, timeout_ms: 0, flags, then }
@@ -33,19 +33,19 @@ pub(crate) fn due(session: &Session, turn: &mut Turn) {
 }
 
 /// Begins to write what the buffers hold.
-pub(crate) fn begin(session: &mut Session, turn: &mut Turn) {
+pub(crate) fn begin(session: &mut Session, cx: &mut Context) {
     if let Some(file) = &mut session.file {
         file.begin_drain();
-        turn.then(Step::ContinueFile(session.id));
+        cx.then(Step::ContinueFile(session.id));
     }
 }
 
 /// Begins to write all that is left, with the final statistics; the file is closed after that.
-pub(crate) fn finish(session: &mut Session, turn: &mut Turn) {
+pub(crate) fn finish(session: &mut Session, cx: &mut Context) {
     if let Some(file) = &mut session.file {
         file.begin_last_drain();
         session.pending.stats = true;
-        turn.then(Step::ContinueFile(session.id));
+        cx.then(Step::ContinueFile(session.id));
     }
 }
 
@@ -133,16 +133,16 @@ fn write_piece(
 }
 
 /// Writes the pass that is being compressed as it is: a copy of the file is to have all that is in no buffer.
-pub(crate) fn give_up_compressing(session: &mut Session, turn: &mut Turn) {
+pub(crate) fn give_up_compressing(session: &mut Session, cx: &mut Context) {
     if session.file.is_some()
         && let Some(compressing) = &mut session.compressing
     {
         compressing.give_up();
-        compressing.release(User::local(session.uid), &mut turn.accounts);
-        let Turn { now, out, timers, .. } = turn;
+        compressing.release(User::local(session.uid), &mut cx.accounts);
+        let Context { now, out, timers, .. } = cx;
         let is_full = write_compressed(session, now, out, timers) == Some(true);
         if is_full && session.state() == SessionState::Started {
-            turn.then(Step::Disable { session: session.id, immediate: false, error: None });
+            cx.then(Step::Disable { session: session.id, immediate: false, error: None });
         }
     }
 }
@@ -152,35 +152,35 @@ pub(crate) fn written(
     file: FileId,
     result: Result<(), FileError>,
     sessions: &mut Sessions,
-    turn: &mut Turn,
+    cx: &mut Context,
 ) {
     let is_of =
         |s: &&mut Session| s.file.as_ref().is_some_and(|f| f.id == file && f.has_in_flight());
     let Some(session) = sessions.values_mut().find(is_of) else { return };
     let id = session.id;
     if session.life.is_freed() {
-        limit_file_stall(id, turn);
+        limit_file_stall(id, cx);
     }
     let is_closed = session.file.as_mut().is_some_and(|file| file.written());
     match result {
-        Ok(()) if is_closed => turn.then(Step::FileClosed(id)),
-        Ok(()) => turn.then(Step::ContinueFile(id)),
-        Err(error) => failed(session, error.text, turn),
+        Ok(()) if is_closed => cx.then(Step::FileClosed(id)),
+        Ok(()) => cx.then(Step::ContinueFile(id)),
+        Err(error) => failed(session, error.text, cx),
     }
 }
 
 /// A write failed: the file is lost, and so are copies of it that were made before this was known.
-fn failed(session: &mut Session, reason: String, turn: &mut Turn) {
+fn failed(session: &mut Session, reason: String, cx: &mut Context) {
     let id = session.id;
     let error = session.write_error(reason);
-    turn.out.about = Some(session.uid);
-    turn.out.error(format!("session {id}: {error}"));
+    cx.out.about = Some(session.uid);
+    cx.out.error(format!("session {id}: {error}"));
     // In case the end was about to be reported without an error.
     session.pending_end_error = Some(Some(error.clone()));
     session.file = None;
-    session.drop_compressing(turn);
-    turn.then(Step::FailCopiesOf { session: id, error: error.clone() });
-    turn.then(match session.state() {
+    session.drop_compressing(cx);
+    cx.then(Step::FailCopiesOf { session: id, error: error.clone() });
+    cx.then(match session.state() {
         SessionState::ClonedReadOnly => {
             Step::CloneWritten { session: id, error: Some(CloneError::Session(error)) }
         }
@@ -190,9 +190,9 @@ fn failed(session: &mut Session, reason: String, turn: &mut Turn) {
 }
 
 /// The file is complete and closed, or lost.
-pub(crate) fn closed(session: &mut Session, turn: &mut Turn) {
+pub(crate) fn closed(session: &mut Session, cx: &mut Context) {
     session.file = None;
-    turn.then(if session.life.is_freed() {
+    cx.then(if session.life.is_freed() {
         Step::Erase(session.id)
     } else if session.state() == SessionState::ClonedReadOnly {
         Step::CloneWritten { session: session.id, error: None }

@@ -35,6 +35,13 @@ fn bring(call: u8) -> Vec<u8> {
 /// A daemon with a producer that brings memory and sends `later` then. The memory waits to be mapped until the sender is
 /// dropped.
 fn waiting(name: &str, later: &[u8]) -> (Stopped, Stream, Sender<()>) {
+    let (mut it, stream, end) = connected(name);
+    send_with_memory(&mut it, &stream, &[BIND, &bring(2), later].concat());
+    (it, stream, end)
+}
+
+/// A daemon with a connection. Memory waits to be mapped until the sender is dropped.
+fn connected(name: &str) -> (Stopped, Stream, Sender<()>) {
     let mut it = Stopped::new(name);
     let stream = it.connect(1).remove(0);
     while it.connected() < 1 {
@@ -42,13 +49,16 @@ fn waiting(name: &str, later: &[u8]) -> (Stopped, Stream, Sender<()>) {
     }
     let (end, ends) = channel();
     it.daemon().engine.adopting.mapper().unmap(1, Busy(ends));
+    (it, stream, end)
+}
+
+/// The daemon serves requests that come with memory.
+fn send_with_memory(it: &mut Stopped, stream: &Stream, requests: &[u8]) {
     let region = shm::create(BYTES).unwrap();
-    let requests = [BIND, &bring(2), later].concat();
-    let sent = stream.send(&[IoSlice::new(&requests)], Some(region.fd().unwrap().as_fd()));
+    let sent = stream.send(&[IoSlice::new(requests)], Some(region.fd().unwrap().as_fd()));
     assert_eq!(sent, Ok(requests.len()));
     let keys = it.keys();
     it.serve(&keys, LATER);
-    (it, stream, end)
 }
 
 /// Descriptors that count for the user of this process.
@@ -167,6 +177,16 @@ fn memory_that_the_service_needs_keeps_its_place() {
     }
     finish(&mut it);
     assert_eq!(held(&mut it), 0);
+}
+
+#[test]
+fn another_request_brings_no_memory() {
+    let (mut it, stream, _end) = connected("memory-other");
+    let client = ClientId::new(it.keys()[0]);
+    send_with_memory(&mut it, &stream, &[BIND, GET_COMMANDS].concat());
+    assert!(!it.daemon().engine.adopting.has(client));
+    send_with_memory(&mut it, &stream, &bring(4));
+    assert!(it.daemon().engine.adopting.has(client), "the request that may bring it comes later");
 }
 
 /// Only the first request of its kind brings memory: nobody waits for that of a second one.

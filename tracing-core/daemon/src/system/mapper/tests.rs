@@ -68,6 +68,19 @@ fn one_job_runs_at_a_time_and_users_take_turns() {
 }
 
 #[test]
+fn its_thread_ends_after_the_last_job() {
+    let world = World::new();
+    let Mapper(shared) = world.mapper.0.clone();
+    let last = world.unmap(7);
+    assert_eq!(world.begins(), 7);
+    drop(last);
+    drop(world);
+    let (state, ten_seconds) = (lock(&shared.state), Duration::from_secs(10));
+    let waited = shared.ended.wait_timeout_while(state, ten_seconds, |state| state.has_thread);
+    assert!(!waited.unwrap().1.timed_out());
+}
+
+#[test]
 fn memory_that_took_long_is_slow_for_eight_times_as_long() {
     let mut state = State::default();
     state.note(7, 50_000_000, NOW_NS);

@@ -1,5 +1,5 @@
-//! What every part of the service uses while it handles one event: the instant, the effects, the timers, the
-//! numbers given out, and the steps that follow.
+//! What all parts of the service share: the config, the clock, the effects, the timers, the accounts, the numbers given
+//! out, and the steps that follow.
 
 use super::accounts::Accounts;
 use super::matching::RegexBudget;
@@ -10,10 +10,11 @@ use crate::config::ServiceConfig;
 use abi::ids::{FlushId, InstanceId};
 use abi::time::Now;
 
+/// One value for the life of the service, which each part gets while it handles an input or a timer.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct Context {
     pub(crate) config: ServiceConfig,
-    /// The instant of the event that is being handled.
+    /// The time of the input or timer that is being handled.
     pub(crate) now: Now,
     pub(crate) out: Outbox,
     pub(crate) timers: Timers,
@@ -22,7 +23,7 @@ pub(crate) struct Turn {
     pub(crate) machine_id: u32,
     /// Cost of matching names, of all producers.
     pub(crate) match_steps: RegexBudget,
-    /// What all turns cost so far; see [`limits::WORK_PER_ENTRY`](crate::limits::WORK_PER_ENTRY).
+    /// What was done so far, in units of work; see [`limits::WORK_PER_ENTRY`](crate::limits::WORK_PER_ENTRY).
     pub(crate) work: u64,
     /// The part of it that sessions were charged: a peer that led to it is not.
     pub(crate) session_work: u64,
@@ -36,7 +37,7 @@ pub(crate) struct Turn {
     steps: Vec<Step>,
 }
 
-impl Turn {
+impl Context {
     pub(crate) fn new(config: ServiceConfig) -> Self {
         Self {
             random: Random { state: config.seed, fixed_draw: None },
@@ -57,7 +58,7 @@ impl Turn {
         }
     }
 
-    /// Counts work of this turn.
+    /// Counts work.
     pub(crate) fn spend(&mut self, work: u64) {
         self.work = self.work.saturating_add(work);
     }
