@@ -48,7 +48,7 @@
 //! | file | concern |
 //! |---|---|
 //! | `input`, `output`, `port`, `config`, `error` | the boundary |
-//! | `core`, `step`, `turn` | dispatch; what follows from an event; what all parts use |
+//! | `core`, `step`, `context` | dispatch; what follows from an event; what all parts use |
 //! | `accounts` | what each user makes the service keep |
 //! | `timers`, `outbox`, `buffer_pool` | what is due when; effects; memory of replies, recycled |
 //! | `producers`, `consumers`, `observe` | the connections of both sides |
