@@ -16,7 +16,7 @@ use super::data_sources::{Source, Sources};
 use super::matching::clip_name;
 use super::outbox::Outbox;
 use super::producers::{Producer, Producers};
-use super::session::events::SessionState;
+use super::session::life::SessionState;
 use super::session::state::{Session, Sessions};
 use super::user_accounts::AccountSources;
 use crate::limits;

@@ -163,12 +163,11 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// The one session that it concerns, if there is one.
+    /// The session that it is a step of. `core` drops such a step if the session is gone.
     pub(crate) fn session(&self) -> Option<SessionId> {
         match self {
             Self::CreateFile(session)
             | Self::Configure(session)
-            | Self::SetUp { session, .. }
             | Self::Configured(session)
             | Self::Start(session)
             | Self::Flush { session, .. }
@@ -178,18 +177,38 @@ impl Step {
             | Self::Disable { session, .. }
             | Self::DisableOrFree(session)
             | Self::Finalise(session)
-            | Self::Scrape { session, .. }
             | Self::NoteEnd(session)
             | Self::FinishFile(session)
             | Self::ReportEnd(session)
-            | Self::Free { session, .. }
-            | Self::Release { session, .. }
             | Self::WriteFile(session)
             | Self::ContinueFile(session)
             | Self::FileClosed(session)
             | Self::CloneWritten { session, .. }
             | Self::FailCloneReply { session, .. } => Some(*session),
-            _ => None,
+            // Steps of several parts, which look for what they need themselves.
+            Self::ReplySuccess { .. }
+            | Self::AnnounceState(_)
+            | Self::Admit(_)
+            | Self::SetUp { .. }
+            | Self::FailEnabling { .. }
+            | Self::StartInstances(_)
+            | Self::Detach { .. }
+            | Self::FlushAcked { .. }
+            | Self::AfterFlush { .. }
+            | Self::ForgetProducer(_)
+            | Self::StopInstances(_)
+            | Self::Scrape { .. }
+            | Self::Free { .. }
+            | Self::Release { .. }
+            | Self::Erase(_)
+            | Self::CloneGroup { .. }
+            | Self::CopyPiece
+            | Self::FinishClone(_)
+            | Self::EndClone { .. }
+            | Self::FailClonesOf { .. }
+            | Self::FailCopiesOf { .. }
+            | Self::FailAllClones(_)
+            | Self::LimitCopyTime(_) => None,
         }
     }
 }

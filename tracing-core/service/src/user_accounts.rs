@@ -16,7 +16,7 @@ use protos::{ServiceCounters, UserAccount, UserAccountItem};
 
 use crate::accounts::{Accounts, Resource, User};
 use crate::limits;
-use crate::session::events::SessionState;
+use crate::session::life::SessionState;
 use crate::session::state::Sessions;
 use crate::shell_accounts::ShellAccounts;
 use crate::work::WorkQueue;

@@ -82,9 +82,13 @@ impl Service {
         }
     }
 
-    /// Steps of one session; a session that is gone needs none.
+    /// Runs a step of one session, unless the session is gone.
+    ///
+    /// # Panics
+    /// On a step that nothing runs: an error of the service, whatever peers did.
     fn run_session_step(&mut self, step: Step) {
-        let Some(session) = step.session().and_then(|id| self.sessions.get_mut(id)) else {
+        let Some(id) = step.session() else { unreachable!("nothing runs {step:?}") };
+        let Some(session) = self.sessions.get_mut(id) else {
             return flush::refuse_without_session(step, &mut self.cx);
         };
         let (cx, producers) = (&mut self.cx, &mut self.producers);
@@ -123,8 +127,7 @@ impl Service {
             Step::FailCloneReply { reason, .. } => {
                 pending_clone::fail_reply(session, reason, consumers, cx);
             }
-            // The others are steps of no session, or of several.
-            _ => {}
+            step => unreachable!("{step:?} is not a step of one session"),
         }
     }
 
@@ -143,7 +146,7 @@ impl Service {
             }
             Step::FailAllClones(reason) => clones.fail_all(&reason, cx),
             Step::LimitCopyTime(session) => clones.limit_copy_time(session, cx),
-            _ => {}
+            step => unreachable!("{step:?} is not a step of clones"),
         }
     }
 

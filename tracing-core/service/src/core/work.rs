@@ -194,6 +194,8 @@ impl Service {
         session.is_some_and(|session| session.work.is_queued)
     }
 
+    /// # Panics
+    /// On work that is not of that owner: an error of the service, whatever peers did.
     fn run_todo(&mut self, owner: WorkOwner, todo: Todo, left: u64) {
         match (owner, todo) {
             (WorkOwner::Producer(id), Todo::ProducerRequest(call, request)) => {
@@ -229,8 +231,7 @@ impl Service {
             (WorkOwner::Producer(id), Todo::Triggers(call, names, from)) => {
                 self.activate(id, call, names, from, left);
             }
-            // Nobody else has such work.
-            _ => {}
+            (owner, todo) => unreachable!("{todo:?} is no work of {owner:?}"),
         }
     }
 

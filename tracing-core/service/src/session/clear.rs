@@ -4,8 +4,8 @@
 //! A config says how often (`incremental_state_config`). Without it, rings decide: one that goes round overwrites what
 //! its sequences began with, and no packet after that could be read.
 
-use super::events::SessionState;
 use super::instance::InstanceState;
+use super::life::SessionState;
 use super::state::Session;
 use crate::command_queue::Command;
 use crate::context::Context;

@@ -2,7 +2,8 @@
 
 use protos::{CloneSessionRequest, CloneSessionRequestSelector};
 
-use super::events::{SessionState, TriggerHit};
+use super::events::TriggerHit;
+use super::life::SessionState;
 use super::state::{Session, Sessions};
 use abi::ids::SessionId;
 

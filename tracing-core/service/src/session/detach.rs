@@ -7,7 +7,7 @@
 use protos::AttachResponse;
 use protozero::Message as _;
 
-use super::events::SessionState;
+use super::life::SessionState;
 use super::start::check_all_started;
 use super::state::{Session, Sessions};
 use crate::consumers::Consumers;

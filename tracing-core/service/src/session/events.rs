@@ -2,66 +2,12 @@
 
 use std::collections::VecDeque;
 
+use super::life::SessionState;
 use crate::clocks;
 use crate::limits::Limits;
 use abi::ids::SessionId;
 use abi::sync::Arc;
 use abi::time::Now;
-
-/// Where a session is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum SessionState {
-    /// Not yet set up, or over.
-    Disabled,
-    /// Set up, waits for its start.
-    Configured,
-    /// Records.
-    Started,
-    /// Waits until data sources acknowledge that they stopped.
-    Stopping,
-    /// A copy of another session: it is only read.
-    ClonedReadOnly,
-}
-
-impl SessionState {
-    /// As `TracingServiceState` spells it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Disabled => "DISABLED",
-            Self::Configured => "CONFIGURED",
-            Self::Started => "STARTED",
-            Self::Stopping => "STOP_WAIT",
-            Self::ClonedReadOnly => "CLONED_READ_ONLY",
-        }
-    }
-
-    /// As `ConcurrentSessionEvent.State` numbers it.
-    pub(crate) fn number(self) -> i32 {
-        match self {
-            Self::Disabled => 1,
-            Self::Configured => 2,
-            Self::Started => 3,
-            Self::Stopping => 4,
-            Self::ClonedReadOnly => 5,
-        }
-    }
-
-    pub(crate) fn may_become(self, next: Self) -> bool {
-        use SessionState::{ClonedReadOnly, Configured, Disabled, Started, Stopping};
-        matches!(
-            (self, next),
-            (Disabled, Configured | ClonedReadOnly)
-                | (Configured, Started | Stopping | Disabled)
-                | (Started, Stopping | Disabled)
-                | (Stopping | ClonedReadOnly, Disabled)
-        )
-    }
-
-    /// Whether the session has ended, or never recorded by itself: such sessions get no more events.
-    pub(crate) fn is_settled(self) -> bool {
-        matches!(self, Self::Disabled | Self::ClonedReadOnly)
-    }
-}
 
 /// What happened to a session, as the trace tells it (`TracingServiceEvent`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,11 +7,12 @@
 //! The flush does not wait for a producer that disconnects, as it cannot answer. Upstream keeps it on the list until
 //! the timeout (and says so in a comment), so its user waits for nothing.
 
-use super::events::{Lifecycle, SessionState, SlowSources};
+use super::events::{Lifecycle, SlowSources};
 use super::flush_request::{
     BufferGroup, FinalFlush, FlushFlags, FlushStrategy, FlushThen, PendingFlush,
 };
 use super::instance::Instance;
+use super::life::SessionState;
 use super::state::{Session, Sessions};
 use crate::accounts::{NoRoom, Resource, User};
 use crate::command_queue::Command;

@@ -1,16 +1,73 @@
-//! Where a session is in its life.
+//! Where a session is between its request and its end.
 //!
 //! ```text
-//!   admitted ──> CONFIGURED ──> STARTED ──> STOPPING ──> DISABLED     its state: see `session/mod.rs`
-//!    waits for a file, a priority,
-//!    its data sources
+//!   DISABLED ────> CONFIGURED ────> STARTED ────> STOPPING ────> DISABLED      state of a session
+//!   waits for a        │ └───────────────────────────^              ^
+//!   file, a priority,  └──────────────┴── no acks are wanted ───────┘
+//!   its data sources
 //!
-//!   reachable ──> ending ────────────────────> freed                  begins at any place of the line above
-//!                 no request reaches it,        its file may still
-//!                 its instances are separated   be written
+//!   DISABLED ────> CLONED_READ_ONLY ───────────────────────────> DISABLED      state of a clone
+//!
+//!   reachable ───> ending ───────────────────────> freed                       begins in any state
+//!                  no request reaches it,           its file may still
+//!                  its instances are separated      be written
 //! ```
 
-use super::events::SessionState;
+/// Where a session is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum SessionState {
+    /// Not yet set up ([`Life::is_being_made`]), or over.
+    Disabled,
+    /// Set up, waits for its start.
+    Configured,
+    /// Records.
+    Started,
+    /// Waits until data sources acknowledge that they stopped.
+    Stopping,
+    /// A copy of another session: it is only read.
+    ClonedReadOnly,
+}
+
+impl SessionState {
+    /// As `TracingServiceState` spells it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Disabled => "DISABLED",
+            Self::Configured => "CONFIGURED",
+            Self::Started => "STARTED",
+            Self::Stopping => "STOP_WAIT",
+            Self::ClonedReadOnly => "CLONED_READ_ONLY",
+        }
+    }
+
+    /// As `ConcurrentSessionEvent.State` numbers it.
+    pub(crate) fn number(self) -> i32 {
+        match self {
+            Self::Disabled => 1,
+            Self::Configured => 2,
+            Self::Started => 3,
+            Self::Stopping => 4,
+            Self::ClonedReadOnly => 5,
+        }
+    }
+
+    /// Whether the drawing above has this transition.
+    pub(crate) fn may_become(self, next: Self) -> bool {
+        use SessionState::{ClonedReadOnly, Configured, Disabled, Started, Stopping};
+        matches!(
+            (self, next),
+            (Disabled, Configured | ClonedReadOnly)
+                | (Configured, Started | Stopping | Disabled)
+                | (Started, Stopping | Disabled)
+                | (Stopping | ClonedReadOnly, Disabled)
+        )
+    }
+
+    /// Whether the session has ended, or never recorded by itself: such sessions get no more events.
+    pub(crate) fn is_settled(self) -> bool {
+        matches!(self, Self::Disabled | Self::ClonedReadOnly)
+    }
+}
 
 /// What an admitted session waits for before it is configured, by the token of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +122,7 @@ impl Life {
     }
 
     /// # Panics
-    /// On a transition that the table does not have: an error of the service, whatever peers did.
+    /// If the state must not become that one ([`SessionState::may_become`]): an error of the service, whatever peers did.
     pub(crate) fn set_state(&mut self, state: SessionState, now_ns: u64) {
         assert!(self.state.may_become(state), "{:?} cannot become {state:?}", self.state);
         (self.state, self.state_since_ns) = (state, now_ns);

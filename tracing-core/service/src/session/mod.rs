@@ -1,10 +1,6 @@
 //! The life of a session.
 //!
-//! ```text
-//!   EnableTracing ──> CONFIGURED ──> STARTED ──> STOPPING ──> DISABLED ──> gone
-//!                         │             │ no acks wanted          ^
-//!                         └─────────────┴─────────────────────────┘
-//! ```
+//! Its states are drawn in `life`, its beginning in `enable`, its end in `stop`.
 //!
 //! | file | concern |
 //! |---|---|

@@ -5,9 +5,10 @@ use protozero::Message as _;
 
 use super::config::Checked;
 use super::copying::{Part, Parts};
-use super::events::{Lifecycle, SessionState, TriggerHit};
+use super::events::{Lifecycle, TriggerHit};
 use super::file::SessionFile;
 use super::flush_request::FinalFlush;
+use super::life::SessionState;
 use super::state::{EndError, Session, Sessions};
 use super::trigger_config::TriggerMode;
 use crate::accounts::{BufferCharge, NoRoom};

@@ -8,9 +8,8 @@ use protozero::Message as _;
 
 use super::changing::Changing;
 use super::config::{name_of, target_buffer};
-use super::events::SessionState;
 use super::instance::Instance;
-use super::life::SetUpWait;
+use super::life::{SessionState, SetUpWait};
 use super::quota::{Full, Owner};
 use super::start;
 use super::state::Session;

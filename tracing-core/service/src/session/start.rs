@@ -1,8 +1,9 @@
 //! The start of a session, and of its data source instances.
 
-use super::events::{Lifecycle, SessionState, SlowSources};
+use super::events::{Lifecycle, SlowSources};
 use super::flush_request::FlushStrategy;
 use super::instance::{Instance, InstanceKey, InstanceState};
+use super::life::SessionState;
 use super::state::{Session, Sessions};
 use crate::command_queue::{Change, Command};
 use crate::consumers::Consumers;

@@ -5,11 +5,12 @@ use protos::{CloneSessionResponse, TraceConfig};
 
 use super::compressing::Compressing;
 use super::config::{Checked, SourceFilter};
-use super::events::{ConcurrentEvent, PendingEvents, SessionState, TriggerHit};
+use super::events::{ConcurrentEvent, PendingEvents, TriggerHit};
 use super::file::SessionFile;
 use super::flush_request::{FinalFlush, FlushStrategy, PendingFlush};
 use super::instance::Instances;
 use super::life::Life;
+use super::life::SessionState;
 use super::sequence::SequenceIds;
 use super::trigger_config::{TriggerMode, Triggers};
 use crate::accounts::{BufferCharge, Resource, User};
@@ -261,7 +262,7 @@ impl Session {
     /// The only way to change the state. Other sessions that asked for it are told.
     ///
     /// # Panics
-    /// On a transition that the table does not have: an error of the service, whatever peers did.
+    /// If the state must not become that one ([`SessionState::may_become`]): an error of the service, whatever peers did.
     pub(crate) fn set_state(&mut self, cx: &mut Context, state: SessionState) {
         self.life.set_state(state, cx.now.boot_ns);
         cx.then(Step::AnnounceState(self.as_concurrent_event()));

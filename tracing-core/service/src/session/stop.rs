@@ -1,10 +1,18 @@
 //! The end of a session: asked for, timed, or forced.
 //!
-//! What an end consists of is a list of steps, in their order; each step is done by the part that owns the state.
+//! ```text
+//!   Disable ──> StopInstances ──> [acks, or StopTimeout] ──> Finalise ──> Scrape ──> NoteEnd ──> LimitCopyTime
+//!                                                                         ──> FinishFile ──> ReportEnd
+//!   Free ──> FailFlushes ──> FailClonesOf ──> FailCloneReply ──> Disable ──> Release ──> [file closed] ──> Erase
+//! ```
+//!
+//! Each of these is a [`Step`], which the part does that owns the state. A session that ends is *disabled*: it records no
+//! more, and its consumer reads the rest. A session that is *freed* loses its consumer, its instances and its buffers.
 
-use super::events::{Lifecycle, SessionState};
+use super::events::Lifecycle;
 use super::flush_request::{FlushFlags, FlushThen};
 use super::instance::{Instance, InstanceKey, InstanceState};
+use super::life::SessionState;
 use super::start::{BEFORE_ALL, check_all_started};
 use super::state::{EndError, Session, Sessions, end_text};
 use super::trigger_config::TriggerMode;

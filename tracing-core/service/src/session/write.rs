@@ -1,8 +1,8 @@
 //! Writing the trace of a session into its file (see [`file`](super::file)).
 
 use super::compressing::{Compressing, StreamSink};
-use super::events::SessionState;
 use super::flush_request::{FlushFlags, FlushStrategy, FlushThen};
+use super::life::SessionState;
 use super::read::{self, PassContext};
 use super::sink::{FileSink, Pass};
 use super::state::{Session, Sessions};
