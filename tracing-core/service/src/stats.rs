@@ -80,7 +80,7 @@ pub(crate) fn of(
             .collect();
     }
     stats.loss_ledger = session.ledger.to_proto();
-    stats.filter_stats = session.filter.as_ref().map(|filter| filter_stats(filter.stats()));
+    stats.filter_stats = session.packet_filter.as_ref().map(|filter| filter_stats(filter.stats()));
     stats
 }
 

@@ -14,9 +14,9 @@ use abi::ids::SessionId;
 
 impl Service {
     /// Queues a session that has something to compress.
-    pub(super) fn line_up_compressing(&mut self, id: SessionId) {
+    pub(super) fn queue_compressing(&mut self, id: SessionId) {
         let session = self.sessions.get(id);
-        let compressing = session.and_then(|session| session.compressing.as_ref());
+        let compressing = session.and_then(|session| session.compression.pass.as_ref());
         let Some((stream, to_file)) = compressing.and_then(Compressing::stream) else { return };
         let Compressions { waiting, begun, .. } = &mut self.compressions;
         if !waiting.contains(&id) {
@@ -31,14 +31,14 @@ impl Service {
     pub(super) fn compress_piece(&mut self) {
         while let Some(id) = self.compressions.waiting.pop_front() {
             let Some(session) = self.sessions.get_mut(id) else { continue };
-            let compressing = session.compressing.as_mut();
+            let compressing = session.compression.pass.as_mut();
             let Some(compressing) = compressing.filter(|compressing| compressing.is_due()) else {
                 continue;
             };
             let user = User::local(session.uid);
             self.cx.out.about = Some(session.uid);
             if !compressing.charge(user, &mut self.cx.accounts) {
-                session.note_uncompressed(&mut self.cx);
+                session.compression.note_refusal(session.id, session.uid, &mut self.cx);
                 return self.after_piece(id);
             }
             match compressing.step(self.compressions.piece_bytes) {
@@ -48,12 +48,12 @@ impl Service {
                     self.cx.spend(bytes.saturating_mul(limits::WORK_PER_COMPRESSED_BYTE));
                 }
                 None => {
-                    session.compression = None;
+                    session.compression.codec = None;
                     let text = "the codec failed, the trace goes on uncompressed";
                     self.cx.out.error(format!("session {id}: {text}"));
                 }
             }
-            if let Some(compressing) = session.compressing.as_mut().filter(|c| !c.is_due()) {
+            if let Some(compressing) = session.compression.pass.as_mut().filter(|c| !c.is_due()) {
                 compressing.release(user, &mut self.cx.accounts);
             }
             if session.life.is_freed() {
@@ -66,7 +66,7 @@ impl Service {
     /// The pass of a session goes on: to the codec, or to where it was read for.
     fn after_piece(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get(id) else { return };
-        if session.compressing.as_ref().is_some_and(Compressing::is_due) {
+        if session.compression.pass.as_ref().is_some_and(Compressing::is_due) {
             self.compressions.waiting.push_back(id);
         } else if session.file.is_some() {
             self.cx.then(Step::ContinueFile(id));

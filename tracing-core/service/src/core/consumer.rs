@@ -256,7 +256,7 @@ impl Service {
         match session.filter(|session| session.is_being_made()) {
             Some(session) => {
                 // Only one call can be answered at the end.
-                if let Some((older, _)) = session.detaches.replace((call, key)) {
+                if let Some((older, _)) = session.pending_detach.replace((call, key)) {
                     self.cx.out.reject(client, older);
                 }
             }

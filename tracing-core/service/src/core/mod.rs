@@ -239,7 +239,7 @@ impl Service {
         let bytes = context.bytes_read as u64;
         cx.spend_on_reading(bytes, limits::WORK_PER_READ_BYTE);
         if let Some(id) = self.consumers.session_of(client) {
-            self.line_up_compressing(id);
+            self.queue_compressing(id);
         }
     }
 

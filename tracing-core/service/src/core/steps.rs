@@ -162,13 +162,13 @@ impl Service {
         if is_full {
             cx.then(Step::Disable { session: id, immediate: false, error: None });
         }
-        self.line_up_compressing(id);
+        self.queue_compressing(id);
     }
 
     /// The last step of a session: the numbers of its buffers are free again.
     fn erase(&mut self, id: SessionId) {
         let Some(mut session) = self.sessions.remove(id) else { return };
-        session.drop_compressing(&mut self.cx);
+        session.compression.drop_pass(User::local(session.uid), &mut self.cx.accounts);
         let (mut charge, since) = (session.buffer_charge.take(), self.buffers.retired_so_far());
         for buffer in &session.buffers {
             self.clones.detach_buffer(*buffer, &mut charge, None, &mut self.buffers);

@@ -12,8 +12,9 @@ use super::sequence::Suffix;
 use super::sink::{PacketSink, Pass, PutResult, len_of};
 use crate::accounts::{Accounts, Resource, User};
 use crate::compress::{Codec, Compressed, Job, Progress};
+use crate::context::Context;
 use crate::limits;
-use abi::ids::CallId;
+use abi::ids::{CallId, SessionId};
 
 /// Collects the packets of a pass as fields of a `Trace`.
 #[derive(Default)]
@@ -25,6 +26,42 @@ impl PacketSink for StreamSink {
         let expected = limits::READ_PASS_BYTES;
         self.0.put(len, true, expected, |to| copy_packet(to, slices, suffix));
         PutResult::Taken
+    }
+}
+
+/// How what a session reads is compressed.
+#[derive(Debug, Default)]
+pub(crate) struct Compression {
+    /// None: it is not compressed.
+    pub(crate) codec: Option<Codec>,
+    /// The pass that was read last, until it is taken.
+    pub(crate) pass: Option<Compressing>,
+    is_refusal_told: bool,
+}
+
+impl Compression {
+    pub(crate) fn of_codec(codec: Option<Codec>) -> Self {
+        Self { codec, ..Self::default() }
+    }
+
+    /// Drops the pass that is being compressed.
+    pub(crate) fn drop_pass(&mut self, user: User, accounts: &mut Accounts) {
+        if let Some(mut pass) = self.pass.take() {
+            pass.release(user, accounts);
+        }
+    }
+
+    /// Tells the log, once, that the user of a session has no memory left to compress a pass.
+    pub(crate) fn note_refusal(&mut self, session: SessionId, uid: u32, cx: &mut Context) {
+        if std::mem::replace(&mut self.is_refusal_told, true) {
+            return;
+        }
+        let max = limits::CODEC_BYTES_PER_USER_MAX;
+        let held = cx.accounts.held(User::local(uid), Resource::Codecs);
+        cx.out.error(format!(
+            "session {session}: packets are not compressed: that would need more than the {max} bytes that user {uid} \
+             may have for it ({held} are used); end other sessions of that user, or choose a lower level"
+        ));
     }
 }
 

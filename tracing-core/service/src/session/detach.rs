@@ -75,8 +75,7 @@ pub(crate) fn attach<'a>(
     session.consumer = Some(client);
     if session.state() == SessionState::Disabled {
         // The session has ended: a consumer that asks for the end now is told at once.
-        let reported = &session.reported_end_error;
-        session.pending_end_error.get_or_insert_with(|| reported.clone());
+        session.end_report.report_again();
     }
     check_all_started(session, consumers, cx);
     Ok(session)

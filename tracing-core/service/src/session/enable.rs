@@ -13,6 +13,7 @@ use protos::{EnableTracingRequest, TraceConfig, TraceConfigLockdownModeOperation
 use super::admission::{Admission, RequestFile};
 use super::buffer_charge;
 use super::checking::Checking;
+use super::compressing::Compression;
 use super::config::Checked;
 use super::file::SessionFile;
 use super::flush_request::FlushStrategy;
@@ -224,8 +225,8 @@ fn make_session(
             session.pending.concurrent(other.as_concurrent_event());
         }
     }
-    *session.filter = filter;
-    session.compression = cx.config.codecs.choose(&session.config);
+    *session.packet_filter = filter;
+    session.compression = Compression::of_codec(cx.config.codecs.choose(&session.config));
     session.boost = boost;
     if write_into_file && let Some(file) = file.take() {
         session.file = Some(SessionFile::new(file, &session.config));
@@ -473,7 +474,7 @@ pub(crate) fn configured(session: &mut Session, consumers: &mut Consumers, cx: &
     } else if !session.config.deferred_start.unwrap_or(false) {
         cx.then(Step::Start(id));
     }
-    if let Some((call, key)) = session.detaches.take() {
+    if let Some((call, key)) = session.pending_detach.take() {
         cx.then(Step::Detach { session: id, call, key });
     }
 }

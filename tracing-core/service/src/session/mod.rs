@@ -12,7 +12,7 @@
 //! | `enable`, `priority`, `set_up`, `start`, `changing` | from the request to data that flows |
 //! | `flush` | asks producers for what they still hold |
 //! | `read`, `invalid`, `encoder`, `sink`, `compressing`, `write` | packets into replies and files |
-//! | `stop` | the end |
+//! | `stop`, `end_report` | the end; what the consumer is told of it |
 //! | `clone`, `clone_request`, `pending_clone`, `copying` | copies of sessions, and of their buffers |
 //! | `detach` | sessions without a connection |
 
@@ -29,6 +29,7 @@ pub(crate) mod copying;
 pub(crate) mod detach;
 pub(crate) mod enable;
 pub(crate) mod encoder;
+pub(crate) mod end_report;
 pub(crate) mod events;
 pub(crate) mod file;
 pub(crate) mod flush;

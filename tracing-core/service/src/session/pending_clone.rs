@@ -3,13 +3,15 @@
 use protos::CloneSessionResponse;
 use protozero::Message as _;
 
+use super::compressing::Compression;
 use super::config::Checked;
 use super::copying::{Part, Parts};
+use super::end_report::EndError;
 use super::events::{Lifecycle, TriggerHit};
 use super::file::SessionFile;
 use super::flush_request::FinalFlush;
 use super::life::SessionState;
-use super::state::{EndError, Session, Sessions};
+use super::state::{Session, Sessions};
 use super::trigger_config::TriggerMode;
 use crate::accounts::{BufferCharge, NoRoom};
 use crate::consumers::Consumers;
@@ -79,7 +81,7 @@ pub(crate) fn take_session(
     let msb = cx.random.next() as i64;
     let mut session = copy_for_clone(source, uid, clone.client, msb, &cx.config.limits);
     if clone.skip_filter {
-        *session.filter = None;
+        *session.packet_filter = None;
     }
     session.final_flush = FinalFlush::of(!clone.flush_failed);
     let wants_snapshots = session.wants_snapshots();
@@ -119,8 +121,8 @@ fn copy_for_clone(
     clone.sequences = source.sequences.of_clone();
     clone.counters = source.counters;
     clone.ledger = source.ledger.clone();
-    *clone.filter = source.filter.as_ref().map(crate::filter::TraceFilter::fork);
-    clone.compression = source.compression;
+    *clone.packet_filter = source.packet_filter.as_ref().map(crate::filter::TraceFilter::fork);
+    clone.compression = Compression::of_codec(source.compression.codec);
     clone
 }
 

@@ -107,18 +107,18 @@ pub(crate) fn continue_stream(
     while let Some(call) = consumer.read_call
         && consumer.in_flight_bytes < limits::READ_WINDOW_BYTES
     {
-        if let Some(codec) = session.compression
-            && session.compressing.is_none()
+        if let Some(codec) = session.compression.codec
+            && session.compression.pass.is_none()
         {
             let mut sink = StreamSink::default();
             let pass = pass(session, context, limits::READ_PASS_BYTES, &mut sink);
-            session.compressing = Some(Compressing::new(codec, sink, pass, Some(call)));
+            session.compression.pass = Some(Compressing::new(codec, sink, pass, Some(call)));
         }
-        if session.compressing.as_ref().is_some_and(Compressing::is_due) {
+        if session.compression.pass.as_ref().is_some_and(Compressing::is_due) {
             return;
         }
         let mut sink = ReplySink::new(out, client, call);
-        let Pass { has_more, bytes_read } = match session.compressing.take() {
+        let Pass { has_more, bytes_read } = match session.compression.pass.take() {
             Some(compressed) => {
                 compressed.put(&mut sink);
                 compressed.pass(call)
@@ -143,7 +143,7 @@ pub(crate) fn pass(
     sink: &mut impl PacketSink,
 ) -> Pass {
     let packets = service_packets(session, context);
-    let mut pass = if session.filter.is_some() {
+    let mut pass = if session.packet_filter.is_some() {
         pass_filtered(session, context, threshold, sink, &packets)
     } else {
         let mut source = PassSource::new(session, &packets);
@@ -154,7 +154,7 @@ pub(crate) fn pass(
     };
     let moved = session.sequences.take_moved().saturating_mul(limits::MOVED_SEQUENCE_BYTES_READ);
     context.bytes_read = context.bytes_read.saturating_add(pass.bytes_read).saturating_add(moved);
-    if session.filter.is_none()
+    if session.packet_filter.is_none()
         && !pass.has_more
         && let Some(packet) = stats_if_due(session, context)
     {
@@ -183,19 +183,19 @@ fn pass_filtered(
     sink: &mut dyn PacketSink,
     packets: &[Vec<u8>],
 ) -> Pass {
-    let Some(mut filter) = session.filter.take() else { return Pass::default() };
+    let Some(mut filter) = session.packet_filter.take() else { return Pass::default() };
     let mut filtered = FilterSink::new(sink, &mut filter);
     let mut source = PassSource::new(session, packets);
     let mut pass = source.gather(context, threshold, &mut filtered);
     let invalid = source.invalid;
     pass.bytes_read = pass.bytes_read.max(filtered.work_bytes());
-    *session.filter = Some(filter);
+    *session.packet_filter = Some(filter);
     note_invalid(session, &invalid, context);
     if !pass.has_more
         && let Some(packet) = stats_if_due(session, context)
     {
         // Statistics have nothing that a filter would remove, but the filter counts them.
-        if let Some(filter) = &mut *session.filter {
+        if let Some(filter) = &mut *session.packet_filter {
             filter.pass(packet.len());
         }
         pass.has_more = is_full(sink, &packet);

@@ -334,7 +334,7 @@ fn is_asked_for(
     (producer, source): (&mut Producer, &Source),
     cx: &mut Context,
 ) -> bool {
-    let Some(filter) = session.filters.get(index) else { return false };
+    let Some(filter) = session.source_filters.get(index) else { return false };
     let machine_id = if producer.in_process { 0 } else { producer.peer.machine_id };
     let machine = match producer.peer.machine_name.as_str() {
         "" if machine_id == 0 => cx.config.host.machine_name.as_str(),
@@ -410,7 +410,7 @@ pub(crate) fn change(
 ) -> Result<(), SessionError> {
     check_open(session)?;
     session.config = Arc::new(job.config);
-    *session.filters = job.filters;
+    *session.source_filters = job.filters;
     for error in job.problems {
         let text = format_args!("ChangeTraceConfig: {error}");
         consumers.log_session_error(session.consumer, &mut cx.out, text);

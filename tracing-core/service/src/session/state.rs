@@ -3,8 +3,9 @@
 use bytes::Bytes;
 use protos::{CloneSessionResponse, TraceConfig};
 
-use super::compressing::Compressing;
+use super::compressing::Compression;
 use super::config::{Checked, SourceFilter};
+use super::end_report::EndReport;
 use super::events::{ConcurrentEvent, PendingEvents, TriggerHit};
 use super::file::SessionFile;
 use super::flush_request::{FinalFlush, FlushStrategy, PendingFlush};
@@ -13,8 +14,7 @@ use super::life::Life;
 use super::life::SessionState;
 use super::sequence::SequenceIds;
 use super::trigger_config::{TriggerMode, Triggers};
-use crate::accounts::{BufferCharge, Resource, User};
-use crate::compress::Codec;
+use crate::accounts::BufferCharge;
 use crate::context::Context;
 use crate::error::SessionError;
 use crate::filter::TraceFilter;
@@ -38,14 +38,6 @@ pub(crate) struct SessionCounters {
     pub(crate) flushes_requested: u64,
     pub(crate) flushes_succeeded: u64,
     pub(crate) flushes_failed: u64,
-}
-
-/// The error that a consumer is told with the end of its session; none if it ended as it should.
-pub(crate) type EndError = Option<SessionError>;
-
-/// The text of it; empty for none.
-pub(crate) fn end_text(error: &EndError) -> String {
-    error.as_ref().map(ToString::to_string).unwrap_or_default()
 }
 
 /// One session.
@@ -77,8 +69,8 @@ pub(crate) struct Session {
     pub(crate) buffers: Vec<BufferId>,
     /// What is on the account of its user for them, and for its sequences.
     pub(crate) buffer_charge: BufferCharge,
-    /// One for each data source of the config.
-    pub(crate) filters: Outlined<Vec<SourceFilter>>,
+    /// Which producers each data source of the config is for.
+    pub(crate) source_filters: Outlined<Vec<SourceFilter>>,
     pub(crate) triggers: Outlined<Triggers>,
     /// A trigger came that this session waited for.
     pub(crate) triggered: bool,
@@ -102,21 +94,13 @@ pub(crate) struct Session {
     pub(crate) final_flush: FinalFlush,
     pub(crate) file: Option<SessionFile>,
     /// Which fields of its packets may leave the service; none for all.
-    pub(crate) filter: Outlined<Option<TraceFilter>>,
-    /// How what is read is compressed.
-    pub(crate) compression: Option<Codec>,
-    /// What was read and is being compressed.
-    pub(crate) compressing: Option<Compressing>,
-    /// A pass was not compressed because its user had no memory left for that.
-    is_uncompressed_told: bool,
+    pub(crate) packet_filter: Outlined<Option<TraceFilter>>,
+    pub(crate) compression: Compression,
     /// The priority it wants the service to have.
     pub(crate) boost: Option<Boost>,
     /// Its consumer asked to leave it under a key before it was set up: the call is answered then.
-    pub(crate) detaches: Outlined<Option<(Option<CallId>, String)>>,
-    /// The session is over, and its consumer is to be told so once the file is closed.
-    pub(crate) pending_end_error: Option<EndError>,
-    /// What the consumer was told: a consumer that attaches later is told the same.
-    pub(crate) reported_end_error: EndError,
+    pub(crate) pending_detach: Outlined<Option<(Option<CallId>, String)>>,
+    pub(crate) end_report: EndReport,
 }
 
 impl Session {
@@ -144,7 +128,7 @@ impl Session {
             timer_allowance: Allowance::default(),
             buffers: Vec::new(),
             buffer_charge: BufferCharge::new(uid),
-            filters: Outlined::new(checked.filters),
+            source_filters: Outlined::new(checked.filters),
             triggers: Outlined::new(checked.triggers),
             triggered: false,
             delayed_hits: BlockMap::new(),
@@ -162,14 +146,11 @@ impl Session {
             ledger: Ledger::default(),
             final_flush: FinalFlush::Unspecified,
             file: None,
-            filter: Outlined::default(),
-            compression: None,
-            compressing: None,
-            is_uncompressed_told: false,
+            packet_filter: Outlined::default(),
+            compression: Compression::default(),
             boost: None,
-            detaches: Outlined::default(),
-            pending_end_error: None,
-            reported_end_error: None,
+            pending_detach: Outlined::default(),
+            end_report: EndReport::default(),
         }
     }
 
@@ -232,26 +213,6 @@ impl Session {
         let user = loss.who.user();
         let is_unlimited = !cx.accounts.is_limited(user) || user.is(self.uid);
         self.ledger.add(loss, is_unlimited, cx.now.boot_ns);
-    }
-
-    /// Tells the log that its user has no memory left to compress a pass, once.
-    pub(crate) fn note_uncompressed(&mut self, cx: &mut Context) {
-        if std::mem::replace(&mut self.is_uncompressed_told, true) {
-            return;
-        }
-        let (id, uid, max) = (self.id, self.uid, limits::CODEC_BYTES_PER_USER_MAX);
-        let held = cx.accounts.held(User::local(uid), Resource::Codecs);
-        cx.out.error(format!(
-            "session {id}: packets are not compressed: that would need more than the {max} bytes that user {uid} may \
-             have for it ({held} are used); end other sessions of that user, or choose a lower level"
-        ));
-    }
-
-    /// Drops what is being compressed.
-    pub(crate) fn drop_compressing(&mut self, cx: &mut Context) {
-        if let Some(mut compressing) = self.compressing.take() {
-            compressing.release(User::local(self.uid), &mut cx.accounts);
-        }
     }
 
     /// Whether it was admitted but is not set up yet.

@@ -9,12 +9,13 @@
 //! Each of these is a [`Step`], which the part does that owns the state. A session that ends is *disabled*: it records no
 //! more, and its consumer reads the rest. A session that is *freed* loses its consumer, its instances and its buffers.
 
+use super::end_report::{EndError, end_text};
 use super::events::Lifecycle;
 use super::flush_request::{FlushFlags, FlushThen};
 use super::instance::{Instance, InstanceKey, InstanceState};
 use super::life::SessionState;
 use super::start::{BEFORE_ALL, check_all_started};
-use super::state::{EndError, Session, Sessions, end_text};
+use super::state::{Session, Sessions};
 use super::trigger_config::TriggerMode;
 use crate::command_queue::{Change, Command};
 use crate::consumers::Consumers;
@@ -80,8 +81,8 @@ pub(crate) fn disable_or_free(session: &Session, cx: &mut Context) {
 /// Stops all instances; the session is over when those that acknowledge it have done so, or after
 /// `data_source_stop_timeout_ms`. With `immediate` there is no wait.
 pub(crate) fn disable(session: &mut Session, immediate: bool, error: EndError, cx: &mut Context) {
-    if error.is_some() && session.pending_end_error.is_none() {
-        session.pending_end_error = Some(error);
+    if error.is_some() {
+        session.end_report.note(error);
     }
     let immediate = match session.state() {
         // What is set up already is stopped, and the rest is not set up.
@@ -290,7 +291,7 @@ pub(crate) fn note_end(session: &mut Session, cx: &mut Context) {
         cx.timers.cancel(kind, session.id.get());
     }
     session.pending.lifecycle(Lifecycle::TracingDisabled, cx.now.boot_ns);
-    session.pending_end_error.get_or_insert_default();
+    session.end_report.note(None);
     session.snapshot_clocks(&cx.now);
 }
 
@@ -306,10 +307,9 @@ pub(crate) fn report_end(session: &mut Session, consumers: &mut Consumers, cx: &
     // A detached session has no consumer, and a consumer that attached may not have asked yet.
     let Some(client) = session.consumer else { return };
     if consumers.get(client).is_some_and(|c| c.waits_for_end())
-        && let Some(error) = session.pending_end_error.take()
+        && let Some(error) = session.end_report.take()
     {
         consumers.report_disabled(client, &mut cx.out, &end_text(&error));
-        session.reported_end_error = error;
     }
 }
 
@@ -354,7 +354,7 @@ pub(crate) fn release(
         cx.out.close_file(file.id);
     }
     session.life.set_freed();
-    let error = session.pending_end_error.take().unwrap_or(reason);
+    let error = session.end_report.take().unwrap_or(reason);
     if let Some(client) = session.consumer.take() {
         refuse_to_detach(session, client, consumers, cx);
         // Also if its file is still being created, and there was no end to note.
@@ -376,7 +376,7 @@ pub(crate) fn refuse_to_detach(
     consumers: &Consumers,
     cx: &mut Context,
 ) {
-    if let Some((call, _)) = session.detaches.take()
+    if let Some((call, _)) = session.pending_detach.take()
         && consumers.get(client).is_some()
     {
         cx.out.reject(client, call);

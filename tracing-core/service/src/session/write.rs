@@ -61,7 +61,7 @@ pub(crate) fn passes(
     while let Some(file) = &session.file {
         // While no trigger came the file stays empty.
         let is_empty = session.waits_for_trigger();
-        match (session.compressing.is_some(), session.compression) {
+        match (session.compression.pass.is_some(), session.compression.codec) {
             (true, _) => match write_compressed(session, context.now, out, timers) {
                 Some(full) => is_full |= full,
                 None => break,
@@ -76,7 +76,7 @@ pub(crate) fn passes(
                 if let Some(file) = &mut session.file {
                     file.after_read(pass.has_more);
                 }
-                session.compressing = Some(Compressing::new(codec, sink, pass, None));
+                session.compression.pass = Some(Compressing::new(codec, sink, pass, None));
             }
             (false, None) if file.wants_pass(limits::FILE_PIECES_MAX) => {
                 let mut sink = FileSink::new(file.bytes_left(), out.pool.take());
@@ -101,7 +101,7 @@ fn write_compressed(
     timers: &mut Timers,
 ) -> Option<bool> {
     let file = session.file.as_ref()?;
-    let compressed = session.compressing.take_if(|compressing| !compressing.is_due())?;
+    let compressed = session.compression.pass.take_if(|compressing| !compressing.is_due())?;
     let mut sink = FileSink::new(file.bytes_left(), out.pool.take());
     compressed.put(&mut sink);
     Some(write_piece(session, sink, now, out, timers))
@@ -135,7 +135,7 @@ fn write_piece(
 /// Writes the pass that is being compressed as it is: a copy of the file is to have all that is in no buffer.
 pub(crate) fn give_up_compressing(session: &mut Session, cx: &mut Context) {
     if session.file.is_some()
-        && let Some(compressing) = &mut session.compressing
+        && let Some(compressing) = &mut session.compression.pass
     {
         compressing.give_up();
         compressing.release(User::local(session.uid), &mut cx.accounts);
@@ -175,10 +175,9 @@ fn failed(session: &mut Session, reason: String, cx: &mut Context) {
     let error = session.write_error(reason);
     cx.out.about = Some(session.uid);
     cx.out.error(format!("session {id}: {error}"));
-    // In case the end was about to be reported without an error.
-    session.pending_end_error = Some(Some(error.clone()));
+    session.end_report.fail(error.clone());
     session.file = None;
-    session.drop_compressing(cx);
+    session.compression.drop_pass(User::local(session.uid), &mut cx.accounts);
     cx.then(Step::FailCopiesOf { session: id, error: error.clone() });
     cx.then(match session.state() {
         SessionState::ClonedReadOnly => {
