@@ -1,4 +1,5 @@
-//! Every bound of the service, with its unit and the reason for its value.
+//! The bounds of the service, each with its unit and the reason for its value. What only one algorithm knows, such as the
+//! sizes of its tables, is beside it.
 //!
 //! Two kinds live here. Those of the protocol (first part, and those of [`abi::limits`]) are shared with every
 //! other service and producer: changing one changes what old peers see. Those of this implementation (second part)
@@ -80,12 +81,11 @@ pub const READ_PASS_BYTES: usize = 32 * 1024;
 /// Packets read from the buffers before a pass of a file write ends, bytes (soft), if they are compressed: upstream
 /// compresses as many into one packet.
 pub const FILE_PASS_BYTES: usize = 1024 * 1024;
-/// The same for packets that are not compressed, where the size of a pass does not show in the file.
-pub const FILE_PIECE_BYTES: usize = 128 * 1024;
-/// Writes of uncompressed packets that one file has in flight: the disk takes one while the next is made.
-pub const FILE_PIECES_MAX: usize = 2;
-/// Bytes written to a file that is being completed, before the disk is asked to write them.
-pub const FILE_SYNC_BYTES: usize = 4 * 1024 * 1024;
+
+// ---------------------------------------------------------------- protocol: packets
+
+/// Longest field of a packet, bytes: the largest varint of four bytes.
+pub const FIELD_BYTES_MAX: u64 = (1 << 28) - 1;
 
 // ---------------------------------------------------------------- protocol: sessions
 
@@ -93,11 +93,6 @@ pub const FILE_SYNC_BYTES: usize = 4 * 1024 * 1024;
 pub const PRODUCERS_MAX: usize = 65535;
 /// Sessions at a time, of all users.
 pub const SESSIONS_MAX: usize = 15;
-/// Sessions at a time of all users but root and the user of the service, so that a few users with
-/// [`SESSIONS_PER_UID_MAX`] each leave some to those without a session.
-pub const SESSIONS_OF_USERS_MAX: usize = 9;
-/// The same when one of them asks that has none. What is left is for root and the user of the service alone.
-pub const SESSIONS_OF_USERS_AT_FIRST_MAX: usize = 12;
 /// Sessions at a time of one user.
 pub const SESSIONS_PER_UID_MAX: usize = 5;
 /// Trace buffers of one session.
@@ -113,16 +108,13 @@ pub const GUARDRAIL_SPACING_NS: u64 = 300 * 1_000_000_000;
 /// How far back `max_per_24_h` looks, ns.
 pub const TRIGGER_WINDOW_NS: u64 = 24 * 3600 * 1_000_000_000;
 /// Wait for data sources to acknowledge their stop, unless configured, ms.
-pub const STOP_TIMEOUT_MS: u64 = 5000;
+pub const STOP_TIMEOUT_MS: u32 = 5000;
 /// After this long without all data sources started the slow ones are named in the trace, ms.
 pub const SLOW_START_MS: u64 = 20_000;
 /// Data sources in a list of slow ones.
 pub const SLOW_SOURCES_MAX: usize = 32;
 /// Flushes in flight in one session; one more is refused once there are more than this.
 pub const FLUSHES_PENDING_MAX: usize = 1000;
-/// Shortest time between two clears of the sequences of a session because a ring was written, ms: a small ring that
-/// fills at once must not have its producers do nothing else.
-pub const CLEARED_RING_PAUSE_MS: u64 = 10;
 /// Period of clock snapshots unless configured, ms.
 pub const SNAPSHOT_PERIOD_MS: u64 = 10_000;
 /// Period of file writes unless configured, ms.
@@ -142,6 +134,21 @@ pub const CONCURRENT_EVENTS_MAX: usize = 4096;
 
 // ---------------------------------------------------------------- implementation: bounds on peers
 
+/// Sessions at a time of all users but root and the user of the service, so that a few users with
+/// [`SESSIONS_PER_UID_MAX`] each leave some to those without a session.
+pub const SESSIONS_OF_USERS_MAX: usize = 9;
+/// The same when one of them asks that has none. What is left is for root and the user of the service alone.
+pub const SESSIONS_OF_USERS_AT_FIRST_MAX: usize = 12;
+/// Shortest time between two clears of the sequences of a session because a ring was written, ms: a small ring that
+/// fills at once must not have its producers do nothing else.
+pub const CLEARED_RING_PAUSE_MS: u64 = 10;
+/// Packets read from the buffers before a pass of a file write ends, bytes (soft), if they are not compressed: the size of
+/// a pass does not show in the file then ([`FILE_PASS_BYTES`] if they are).
+pub const FILE_PIECE_BYTES: usize = 128 * 1024;
+/// Writes of uncompressed packets that one file has in flight: the disk takes one while the next is made.
+pub const FILE_PIECES_MAX: usize = 2;
+/// Bytes written to a file that is being completed, before the disk is asked to write them.
+pub const FILE_SYNC_BYTES: usize = 4 * 1024 * 1024;
 /// Registrations of one producer. Upstream has no limit; further registrations are ignored.
 pub const DATA_SOURCES_PER_PRODUCER_MAX: usize = 4096;
 /// What the data sources take that producers of one user registered, bytes: their encoded descriptors and names, and
@@ -166,6 +173,10 @@ pub const WORK_PER_DECODED_BYTE: u64 = 4;
 /// be longer ([`IPC_DECODED_BYTES_MAX`]). Those of all users may take a few times as much ([`USERS_SHARE`]), and one of
 /// each user.
 pub const DECODED_BYTES_PER_USER_MAX: usize = 8 * 1024 * 1024;
+/// What a name counts for that is compared, and a rule or a word of a config that is looked at.
+pub const WORK_PER_NAME: u64 = 16;
+/// What the number of a sequence counts for that is moved to those that clones share.
+pub const WORK_PER_MOVED_SEQUENCE: u64 = 32;
 /// What a trigger that a session waits for counts for: clocks and the trigger are noted in its trace.
 pub const WORK_PER_TRIGGER: u64 = 16 * 1024;
 /// Triggers of one request that are activated at once, whatever that costs: all that an honest producer names.
@@ -182,10 +193,12 @@ pub const WORK_PER_WRITER_STATS: u64 = 2 * 1024;
 pub const WORK_PER_OBSERVED_INSTANCE: u64 = 1024;
 /// What a byte that is read from a buffer for a reply or a file counts for.
 pub const WORK_PER_READ_BYTE: u64 = 4;
-/// Work of one peer or session in one turn; it waits with what is more. About 40 microseconds.
+/// Work of one peer or session in one turn, about 40 microseconds. The rest waits for its next turn.
 pub const WORK_PER_PEER: u64 = 128 * 1024;
 /// Work of all that wait in one turn. About a third of a millisecond.
 pub const WORK_PER_TURN: u64 = 1024 * 1024;
+/// After how long a timer is looked at again whose session has not paid for the last time yet, ms.
+pub const TIMER_PUT_OFF_MS: u64 = 1;
 /// Bytes that are compressed in one turn, of one session; sessions take turns. A third of a millisecond, and five times
 /// that for data that a producer chose to be slow.
 pub const COMPRESS_PIECE_BYTES: usize = 64 * 1024;

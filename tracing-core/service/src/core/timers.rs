@@ -1,13 +1,11 @@
 //! Timers that are due. A session pays for what its timers cause, from an allowance of its own.
 
 use super::Service;
+use crate::limits;
 use crate::session::{clear, clone, flush, start, stop, write};
 use crate::timers::TimerKind;
 use crate::triggers;
 use abi::ids::{FlushId, SessionId};
-
-/// After how long a timer is looked at again whose session has not paid for the last time yet, ms.
-const PUT_OFF_MS: u64 = 1;
 
 impl Service {
     /// Does what is due, at least one thing, until a turn's share of work is done. What is left stays due.
@@ -25,7 +23,7 @@ impl Service {
             let left = owner.map_or(u64::MAX, |owner| self.left_for_timers(owner));
             // What it asks producers for again and again. A file is written ten times a second at most.
             if left == 0 && matches!(kind, TimerKind::Flush | TimerKind::ClearState) {
-                self.cx.set_timer_ms(PUT_OFF_MS, kind, id);
+                self.cx.set_timer_ms(limits::TIMER_PUT_OFF_MS, kind, id);
                 continue;
             }
             let before = self.cx.unpaid_work();

@@ -17,9 +17,6 @@ use crate::limits;
 use protozero::DecodeErrorKind;
 use protozero::wire::{hostile, tag, varint, write};
 
-/// Largest length of a field: the largest varint of four bytes.
-const FIELD_BYTES_MAX: u64 = (1 << 28) - 1;
-
 /// Why a packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -123,7 +120,7 @@ pub(super) fn token(
         2 => {
             let (len, next) = number(value_at)?;
             let left = end.saturating_sub(next);
-            let len = Some(len).filter(|len| *len <= FIELD_BYTES_MAX);
+            let len = Some(len).filter(|len| *len <= limits::FIELD_BYTES_MAX);
             let len = len.and_then(|len| usize::try_from(len).ok()).filter(|len| *len <= left);
             let len = len.ok_or(FilterError::Length { offset: value_at })?;
             Ok((field, Token::Len(len), next))

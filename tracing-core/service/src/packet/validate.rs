@@ -12,14 +12,13 @@
     clippy::cast_possible_truncation
 )]
 
+use crate::limits::FIELD_BYTES_MAX;
 use protozero::wire::hostile::{self, SplitVarint};
 
 /// Checks the top level of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketStreamValidator;
 
-/// Largest length of a field: 2^28 - 1, the largest varint of four bytes.
-const FIELD_BYTES_MAX: u64 = (1 << 28) - 1;
 /// Most bytes of a tag or length: strict parsers refuse a trace with a longer one.
 const HEADER_BYTES_MAX: usize = 5;
 

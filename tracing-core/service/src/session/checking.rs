@@ -96,7 +96,7 @@ impl Checking {
     /// Does one thing. Returns what it took beside an entry and expressions.
     fn step(&mut self, codecs: Codecs) -> Result<u64, ConfigError> {
         let config = &*self.config;
-        let entry = |count: usize| (count as u64).saturating_mul(WORK_PER_NAME);
+        let entry = |count: usize| (count as u64).saturating_mul(limits::WORK_PER_NAME);
         let (next, mut cost) = (self.next, 0);
         let has_more = match self.stage {
             Stage::Values => {
@@ -169,15 +169,15 @@ impl Checking {
         match self.rules.compile_next(config) {
             Ok(Some(bytes)) => {
                 // A rule that replaces another one looks at their names.
-                let names =
-                    (self.next.min(limits::STRING_RULES_MAX) as u64).saturating_mul(WORK_PER_NAME);
+                let names = (self.next.min(limits::STRING_RULES_MAX) as u64)
+                    .saturating_mul(limits::WORK_PER_NAME);
                 let work = (bytes as u64).saturating_mul(limits::WORK_PER_COMPILED_BYTE);
                 (true, work.saturating_add(names))
             }
             Ok(None) => {
                 let rules = std::mem::take(&mut self.rules);
                 self.checked.filter = Some(TraceFilter::with_rules(config, rules));
-                (false, (bytecode as u64).saturating_mul(WORK_PER_NAME))
+                (false, (bytecode as u64).saturating_mul(limits::WORK_PER_NAME))
             }
             Err(error) => {
                 self.checked.filter = Some(Err(error));
@@ -191,8 +191,6 @@ impl Checking {
 /// The compilation of the largest expression.
 const LARGEST_EXPRESSION: u64 =
     (limits::REGEX_BYTES_MAX as u64).saturating_mul(limits::WORK_PER_COMPILED_BYTE);
-/// A name is compared.
-const WORK_PER_NAME: u64 = 16;
 
 impl Stage {
     fn next(self) -> Self {

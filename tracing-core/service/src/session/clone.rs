@@ -315,7 +315,7 @@ impl Clones {
                 return None;
             }
             let moved = source.sequences.share() as u64;
-            cx.spend(moved.saturating_mul(WORK_PER_SEQUENCE));
+            cx.spend(moved.saturating_mul(limits::WORK_PER_MOVED_SEQUENCE));
             let uid = consumers.uid(clone.client).unwrap_or(0);
             clone.session = Some(Box::new(take_session(source, clone, uid, cx)));
             clone.trigger = None;
@@ -536,9 +536,6 @@ fn reserve(
     charge.raise_to(bytes, &mut cx.accounts).map_err(CloneError::NoRoom)?;
     Ok(charge)
 }
-
-/// The number of a sequence is moved to those that are shared, with its place in a map.
-const WORK_PER_SEQUENCE: u64 = 32;
 
 /// The timer of a copy: its file is a pipe that nobody reads, or on a disk that is too slow.
 pub(crate) fn copy_too_slow(clone: u64, cx: &mut Context) {

@@ -125,6 +125,14 @@ fn guarded(config: &TraceConfig) -> bool {
     config.enable_extra_guardrails.unwrap_or(false)
 }
 
+/// How long data sources may take to acknowledge their stop, ms.
+pub(crate) fn stop_timeout_ms(config: &TraceConfig) -> u32 {
+    match config.data_source_stop_timeout_ms.unwrap_or(0) {
+        0 => limits::STOP_TIMEOUT_MS,
+        ms => ms,
+    }
+}
+
 /// The longest duration, ms.
 pub(crate) fn duration_max(config: &TraceConfig) -> u64 {
     if guarded(config) { limits::GUARDRAIL_DURATION_MS_MAX } else { limits::DURATION_MS_MAX }

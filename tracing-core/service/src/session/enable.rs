@@ -355,9 +355,6 @@ fn choose_uuid(config: &TraceConfig, cx: &mut Context) -> (i64, i64) {
     (cx.random.next() as i64, cx.random.next() as i64)
 }
 
-/// A name is compared.
-const WORK_PER_NAME: u64 = 16;
-
 /// Checks 20 to 24: those that look at other sessions.
 fn check_others(
     config: &TraceConfig,
@@ -376,7 +373,7 @@ fn check_others(
         let mut count = 0u64;
         for other in recording().filter(|s| s.state() != SessionState::Disabled) {
             let mut held = other.config.session_semaphores.iter();
-            cx.spend((held.len() as u64).saturating_mul(WORK_PER_NAME));
+            cx.spend((held.len() as u64).saturating_mul(limits::WORK_PER_NAME));
             if let Some(held) = held.find(|s| s.name.as_deref().unwrap_or_default() == wanted) {
                 count = count.saturating_add(1);
                 max = max.min(held.max_other_session_count.unwrap_or(0));

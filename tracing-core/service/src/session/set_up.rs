@@ -7,7 +7,7 @@ use protos::{
 use protozero::Message as _;
 
 use super::changing::Changing;
-use super::config::{name_of, target_buffer};
+use super::config::{name_of, stop_timeout_ms, target_buffer};
 use super::instance::Instance;
 use super::life::{SessionState, SetUpWait};
 use super::quota::{Full, Owner};
@@ -59,7 +59,7 @@ pub(crate) fn registered(
         if cx.work >= end {
             return Some(index);
         }
-        cx.spend(WORK_PER_NAME);
+        cx.spend(limits::WORK_PER_NAME);
         if source_name(session, index) == &*source.name {
             cx.spend(limits::WORK_PER_ENTRY);
             instance_and_start(session, index, key, sources, producers, consumers, cx);
@@ -83,7 +83,7 @@ pub(crate) fn refused(
         if cx.work >= end {
             return Some(index);
         }
-        cx.spend(WORK_PER_NAME);
+        cx.spend(limits::WORK_PER_NAME);
         if loss.source.as_deref() == Some(source_name(session, index)) {
             session.note_loss(loss.clone(), cx);
             break;
@@ -114,9 +114,6 @@ pub(crate) fn note_unregistered(session: &mut Session, producers: &Producers, cx
     drop(names_of_config);
     losses.into_iter().for_each(|loss| session.note_loss(loss, cx));
 }
-
-/// One word of each config is looked at.
-const WORK_PER_NAME: u64 = 16;
 
 /// Sets up what a config asks for, until the work of `cx` is `end`. Returns whether that was all.
 pub(crate) fn all(
@@ -298,7 +295,7 @@ fn provide_smb(producer: &mut Producer, trace: &TraceConfig, cx: &mut Context) -
     let named =
         |p: &&TraceConfigProducerConfig| p.producer_name.as_deref() == Some(&*producer.name);
     let requested = trace.producers.iter().find(named);
-    cx.spend(WORK_PER_NAME.saturating_mul(trace.producers.len() as u64));
+    cx.spend(limits::WORK_PER_NAME.saturating_mul(trace.producers.len() as u64));
     // 64 bits: upstream multiplies in 32, and a large request wraps around to a small one.
     let from_kb = |requested: Option<u32>| u64::from(requested.unwrap_or(0)).saturating_mul(1024);
     let or_hint = |requested: u64, hint: u32| if requested > 0 { requested } else { hint.into() };
@@ -374,10 +371,7 @@ fn encode(
     if trace.prefer_suspend_clock_for_duration == Some(true) {
         config.prefer_suspend_clock_for_duration = Some(true);
     }
-    config.stop_timeout_ms = Some(match trace.data_source_stop_timeout_ms.unwrap_or(0) {
-        0 => limits::STOP_TIMEOUT_MS as u32,
-        ms => ms,
-    });
+    config.stop_timeout_ms = Some(stop_timeout_ms(trace));
     config.enable_extra_guardrails = Some(trace.enable_extra_guardrails.unwrap_or(false));
     // Trusted initiators exist on Android only; what a consumer claims is overwritten.
     config.session_initiator = Some(DataSourceConfigSessionInitiator(0));

@@ -9,6 +9,7 @@
 //! Each of these is a [`Step`], which the part does that owns the state. A session that ends is *disabled*: it records no
 //! more, and its consumer reads the rest. A session that is *freed* loses its consumer, its instances and its buffers.
 
+use super::config::stop_timeout_ms;
 use super::end_report::{EndError, end_text};
 use super::events::Lifecycle;
 use super::flush_request::{FlushFlags, FlushThen};
@@ -146,10 +147,7 @@ fn wait_for_stop(session: &mut Session, cx: &mut Context) {
     if session.state() == SessionState::Stopping || session.is_being_made() {
         return;
     }
-    let wait_ms = match session.config.data_source_stop_timeout_ms.unwrap_or(0) {
-        0 => limits::STOP_TIMEOUT_MS,
-        ms => ms.into(),
-    };
+    let wait_ms = u64::from(stop_timeout_ms(&session.config));
     session.set_state(cx, SessionState::Stopping);
     cx.set_timer_ms(wait_ms, TimerKind::StopTimeout, session.id.get());
 }
