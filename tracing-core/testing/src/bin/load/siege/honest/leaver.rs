@@ -1,8 +1,9 @@
 //! A process that is killed while a session records it: each of its packets is in the trace, or the ledger of the
 //! session counts it.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use client::consumer::{Consumer, Waited};
 use client::data_source::{Ack, DataSource, Instance};
@@ -19,8 +20,11 @@ use crate::producers::{config, descriptor};
 /// Its process writes up to 600 KB.
 pub const BUFFER_KB: u32 = 1024;
 
-/// How often a process is started again that the service refuses.
-const TRIES: u64 = 50;
+/// For how long a process is started again that the service refuses: sockets of hostile users that take a second to be
+/// closed keep descriptors for as long.
+const REFUSED_FOR_MAX: Duration = Duration::from_secs(10);
+/// What a process that was refused waits before it is started again. The client library waits ten times as long.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// How many packets the process writes; up to the size of its shared memory and more.
 fn packets(round: u64) -> u64 {
@@ -71,6 +75,8 @@ pub struct Left {
     pub lost: u64,
     /// How often the service refused the process.
     pub refused: u64,
+    /// For how long it did so.
+    pub refused_for: Duration,
 }
 
 /// Starts a process, and waits until it says how much it wrote. `None`: it ended before.
@@ -80,7 +86,7 @@ fn start(producers: &Address, source: &str, written: u64) -> Outcome<(Child, Opt
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         // While descriptors are short it is often refused. The report counts that.
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| format!("a process that is to be killed: {error}"))?;
     let stdout = child.stdout.take().ok_or("no stdout")?;
@@ -88,9 +94,15 @@ fn start(producers: &Address, source: &str, written: u64) -> Outcome<(Child, Opt
     Ok((child, printed))
 }
 
-fn end(child: &mut Child) {
+/// Ends a process, and returns why it ended before, if it has said so.
+fn end(child: &mut Child) -> String {
     let _ = child.kill();
     let _ = child.wait();
+    let mut text = String::new();
+    if let Some(mut stderr) = child.stderr.take() {
+        let _ = stderr.read_to_string(&mut text);
+    }
+    text
 }
 
 /// Records a process, kills it, and looks for its packets.
@@ -101,16 +113,20 @@ pub fn round(consumer: &mut Consumer, producers: &Address, round: u64) -> Outcom
         .enable_tracing(&config(&source, BUFFER_KB), None)
         .map_err(|e| format!("a session: {e}"))?;
     let (mut child, mut printed) = start(producers, &source, written)?;
-    let mut refused = 0;
-    while printed.is_none() && refused < TRIES {
+    let (mut refused, began) = (0, Instant::now());
+    while printed.is_none() && began.elapsed() < REFUSED_FOR_MAX {
         // While descriptors are short, a connection may be refused. A client tries again, then.
         end(&mut child);
         refused += 1;
+        std::thread::sleep(PAUSE);
         (child, printed) = start(producers, &source, written)?;
     }
-    end(&mut child);
+    let took = began.elapsed();
+    let said = end(&mut child);
     if printed != Some(written.to_string()) {
-        return Err(format!("a process that is to be killed ended before: {printed:?}"));
+        return Err(format!(
+            "a process that is to be killed ended before, {refused} times in {took:?}: {printed:?}, {said}"
+        ));
     }
     let pid = Some(child.id().cast_signed());
     let failed = |error| format!("a session of a process that was killed: {error}");
@@ -138,7 +154,8 @@ pub fn round(consumer: &mut Consumer, producers: &Address, round: u64) -> Outcom
         let text = "a process that was killed";
         return Err(format!("{text}: {written} packets, {received} in the trace, {entries:?}"));
     }
-    Ok(Left { written, lost: written - received, refused })
+    let refused_for = if refused == 0 { Duration::ZERO } else { took };
+    Ok(Left { written, lost: written - received, refused, refused_for })
 }
 
 /// How many packets of process `pid` are there. A gap must have a mark: the process may be killed before it hands over

@@ -54,6 +54,8 @@ pub struct Report {
     lost: u64,
     /// How often a process was refused, because descriptors were short.
     pub refused: u64,
+    /// The longest time from a refusal to a connection.
+    refused_for: Duration,
     answers: u64,
     p50: Duration,
     pub p999: Duration,
@@ -62,9 +64,9 @@ pub struct Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rounds, written, lost, refused, answers, p50, p999, most } = self;
+        let Self { rounds, written, lost, refused, refused_for, answers, p50, p999, most } = self;
         write!(f, "{rounds} sessions, {written} packets written, {lost} lost and told; ")?;
-        write!(f, "{refused} connections refused; ")?;
+        write!(f, "{refused} connections refused, for {refused_for:?} at most; ")?;
         write!(f, "{answers} answers: half within {p50:?}, 999 of 1000 {p999:?}, all {most:?}")
     }
 }
@@ -73,17 +75,20 @@ impl Report {
     /// The report that another process printed.
     pub fn parse(line: &str) -> Option<Self> {
         let numbers: Result<Vec<u64>, _> = line.split(' ').map(str::parse).collect();
-        let &[rounds, written, lost, refused, answers, p50, p999, most] = &numbers.ok()?[..] else {
+        let &[rounds, written, lost, refused, answers, ref times @ ..] = &numbers.ok()?[..] else {
             return None;
         };
-        let [p50, p999, most] = [p50, p999, most].map(Duration::from_micros);
-        Some(Self { rounds, written, lost, refused, answers, p50, p999, most })
+        let &[refused_for, p50, p999, most] = times else { return None };
+        let [refused_for, p50, p999, most] =
+            [refused_for, p50, p999, most].map(Duration::from_micros);
+        Some(Self { rounds, written, lost, refused, refused_for, answers, p50, p999, most })
     }
 
     fn line(&self) -> String {
-        let Self { rounds, written, lost, refused, answers, p50, p999, most } = self;
-        let [p50, p999, most] = [p50, p999, most].map(Duration::as_micros);
-        format!("{rounds} {written} {lost} {refused} {answers} {p50} {p999} {most}")
+        let Self { rounds, written, lost, refused, refused_for, answers, p50, p999, most } = self;
+        let [refused_for, p50, p999, most] =
+            [refused_for, p50, p999, most].map(Duration::as_micros);
+        format!("{rounds} {written} {lost} {refused} {answers} {refused_for} {p50} {p999} {most}")
     }
 
     /// Adds that of another user; of times the longer one counts.
@@ -92,6 +97,7 @@ impl Report {
         self.written += other.written;
         self.lost += other.lost;
         self.refused += other.refused;
+        self.refused_for = self.refused_for.max(other.refused_for);
         self.answers += other.answers;
         self.p50 = self.p50.max(other.p50);
         self.p999 = self.p999.max(other.p999);
@@ -195,6 +201,7 @@ fn work(producers: &Address, consumers: &Address, end: Instant) -> Outcome<Repor
         report.written += left.written;
         report.lost += left.lost;
         report.refused += left.refused;
+        report.refused_for = report.refused_for.max(left.refused_for);
     }
     Ok(report)
 }
