@@ -72,6 +72,18 @@ pub const FILES_OF_USERS_MAX: usize = 128;
 pub const FILES_OF_USERS_AT_FIRST_MAX: usize = FILES_OF_USERS_MAX + FILES_OF_USERS_MAX / 4;
 /// A user may have so many files, however few descriptors the daemon has.
 pub const FILES_PER_USER_MIN: usize = 4;
+/// What files in memory of one user may take that the service has written to (tmpfs, memfd, pipes that are not read):
+/// this part of the memory of the service. Its pages are memory of the service for as long as the file is there, also
+/// after the session. Buffers of all users may take three quarters, and all such files a sixteenth, or a little more at
+/// first: a sixth is left for the rest.
+pub const FILES_IN_MEMORY_PER_USER_PART: u64 = 32;
+/// The same where the memory of the service is not known, bytes.
+pub const FILES_IN_MEMORY_PER_USER_BYTES: u64 = 64 * 1024 * 1024;
+/// How many times the limit of one user all users but root and that of the daemon may have together.
+pub const FILES_IN_MEMORY_USERS_SHARE: u64 = 2;
+/// Users with no more than this part of their share may have a quarter more together, so that a few users cannot keep
+/// all others out.
+pub const FILES_IN_MEMORY_AT_FIRST_PART: u64 = 16;
 /// Users that the log keeps accounts of. All further ones share one account.
 pub const LOG_USERS_MAX: usize = 1024;
 /// Peers that the log keeps accounts of, before it removes those that have not written for a while.

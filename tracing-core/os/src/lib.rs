@@ -16,7 +16,7 @@
 //! | `poll` | `ppoll`, `eventfd2` | a client that sleeps until something happens |
 //! | `poll/alarm` | `timerfd_settime` ... | a service that sleeps until a timer is due |
 //! | `poll/poller` | `epoll_wait` ... | a daemon that sleeps until something happens |
-//! | `memory_limit` | `sysinfo`, files of control groups | how much memory a daemon may use |
+//! | `memory_limit` | `sysinfo`, files of control groups | how much memory a daemon may use, and what its group keeps |
 //! | `process` | `getrandom`, `getpid`, `geteuid`, `uname`, `sysinfo`, `sysconf`, `prlimit` | this process |
 //! | `queue` | those of a lock | items from one thread to another |
 //! | `shm` | `memfd_create`, `fcntl` (seals), `fstat`, `fstatfs`, `mmap`, `madvise` ... | producers' memory |

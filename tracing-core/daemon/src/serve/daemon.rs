@@ -85,6 +85,7 @@ impl Daemon {
         let closer = EndCloser(Closer::new(Waiting::new(left, own_uid)));
         let connections = Connections::new(left, own_uid);
         engine.files.share(left, own_uid);
+        engine.files.share_memory(engine.memory_bytes);
         engine.counted =
             Some(Counted { connections: connections.clone(), closer: closer.0.clone() });
         Ok(Self {

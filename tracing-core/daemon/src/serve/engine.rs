@@ -82,6 +82,9 @@ pub(crate) struct Engine {
     /// None without sockets.
     #[cfg(feature = "host")]
     pub(super) counted: Option<Counted>,
+    /// Memory that the service may use, bytes; 0 if that is not known.
+    #[cfg(feature = "host")]
+    pub(super) memory_bytes: u64,
     /// Whose input is being handled.
     about: Option<Who>,
     machine_name: String,
@@ -99,6 +102,8 @@ impl Engine {
     pub(crate) fn new(config: ServiceConfig, log: Log, wake: Wake, threads: bool) -> Self {
         Self {
             machine_name: config.host.machine_name.clone(),
+            #[cfg(feature = "host")]
+            memory_bytes: config.memory_bytes,
             service: Service::new(config),
             inbox: Arc::new(Inbox::new(wake.clone(), FIRST_CLIENT)),
             peers: BlockMap::new(),

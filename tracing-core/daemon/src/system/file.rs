@@ -2,6 +2,8 @@
 
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind, Seek, Write};
+#[cfg(feature = "host")]
+use std::os::fd::BorrowedFd;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
@@ -91,6 +93,11 @@ impl OutputFile {
     #[must_use]
     pub(crate) fn cancelled_by(self, cancel: Cancel) -> Self {
         Self { cancel, ..self }
+    }
+
+    #[cfg(feature = "host")]
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 
     /// A handle that cancels writes to this file.

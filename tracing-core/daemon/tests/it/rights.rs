@@ -5,7 +5,10 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use protos::{PriorityBoostConfig, PriorityBoostConfigBoostPolicy, TraceConfig};
+use protos::{
+    DataSourceConfig, PriorityBoostConfig, PriorityBoostConfigBoostPolicy, TraceConfig,
+    TraceConfigDataSource,
+};
 use rustix::process::{Gid, Uid, geteuid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
@@ -27,10 +30,16 @@ struct World {
 
 impl World {
     fn new(name: &str) -> Self {
+        Self::with_memory(name, 0)
+    }
+
+    /// With a service that may use so much memory, bytes.
+    fn with_memory(name: &str, memory_bytes: u64) -> Self {
         let pid = std::process::id();
         let address = Address::Abstract(format!("rights-test-{pid}-{name}").into());
         let mut options = ServerOptions::new(service_config("test").unwrap(), Box::new(|_, _| {}));
         options.consumer_sockets = vec![address.clone()];
+        options.service.memory_bytes = memory_bytes;
         let service = InProcessService::run(Server::bind(options).unwrap()).unwrap();
         let root = std::env::temp_dir().join(format!("rights-{pid}-{name}"));
         std::fs::create_dir(&root).unwrap();
@@ -159,6 +168,35 @@ fn a_file_that_is_passed_is_written_with_the_rights_of_its_consumer() {
         let users = users_of_files();
         assert!(users.contains(&wanted), "{users:?}");
         drop(reader);
+    };
+    std::thread::scope(|scope| scope.spawn(record).join().unwrap());
+}
+
+/// What the service writes into memory is its own memory, and its consumer can keep that.
+#[test]
+fn a_file_in_memory_is_on_the_account_of_its_consumer() {
+    use rustix::fs::{MemfdFlags, memfd_create};
+    // A user may have 80 KiB of it, and the trace begins with the config.
+    let world = World::with_memory("in-memory", 2560 << 10);
+    let long =
+        DataSourceConfig { legacy_config: Some("x".repeat(100 << 10)), ..Default::default() };
+    let source = TraceConfigDataSource { config: Some(long), ..Default::default() };
+    let is_root = geteuid().is_root();
+    let record = || {
+        let memfd = memfd_create("trace", MemfdFlags::CLOEXEC).unwrap();
+        let data_sources = vec![source.clone()];
+        let config = TraceConfig { write_into_file: Some(true), data_sources, ..config() };
+        let mut consumer = world.connect();
+        consumer.enable_tracing(&config, Some(memfd)).unwrap();
+        match consumer.wait(Some(FOREVER)) {
+            Err(ConsumerError::Service(error)) if is_root => {
+                assert!(
+                    error.contains("files in memory") && error.contains("on a disk"),
+                    "{error}"
+                );
+            }
+            ended => assert!(ended.is_ok() && !is_root, "{ended:?}"),
+        }
     };
     std::thread::scope(|scope| scope.spawn(record).join().unwrap());
 }

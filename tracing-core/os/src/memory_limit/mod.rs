@@ -9,7 +9,7 @@
 //! The kernel ends processes of a group that needs more.
 
 use std::fs;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use crate::sys;
 
@@ -51,6 +51,39 @@ fn of_group(group: &str, tree: &Path, file: &str) -> Option<u64> {
         text.trim().parse().ok()
     });
     limits.min()
+}
+
+/// The control group of this process, if the kernel counts the memory of it (version 2, and not the group of all).
+#[derive(Debug)]
+pub struct Group(PathBuf);
+
+impl Group {
+    /// That of this process.
+    #[must_use]
+    pub fn own() -> Option<Self> {
+        let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+        Self::of(&groups, Path::new("/sys/fs/cgroup"))
+    }
+
+    fn of(groups: &str, root: &Path) -> Option<Self> {
+        let name = Path::new(groups.lines().find_map(|line| line.strip_prefix("0::/"))?);
+        let is_inside = name.components().all(|part| matches!(part, Component::Normal(_)));
+        let group = is_inside.then(|| Self(root.join(name)))?;
+        group.kept_bytes().map(|_| group)
+    }
+
+    /// What the kernel cannot take back from the group as long as somebody needs it, bytes: files in memory, memory of
+    /// the kernel itself such as what pipes hold, and what was swapped out. `None` if it does not tell.
+    #[must_use]
+    pub fn kept_bytes(&self) -> Option<u64> {
+        let stat = fs::read_to_string(self.0.join("memory.stat")).ok()?;
+        let of = |name: &str| -> Option<u64> {
+            stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+        };
+        let swapped = fs::read_to_string(self.0.join("memory.swap.current")).ok()?;
+        let swapped: u64 = swapped.trim().parse().ok()?;
+        Some(of("shmem")?.saturating_add(of("kernel")?).saturating_add(swapped))
+    }
 }
 
 #[cfg(test)]

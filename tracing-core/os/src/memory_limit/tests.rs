@@ -61,3 +61,24 @@ fn this_process_may_use_some() {
     let bytes = read();
     assert!((1 << 20..=sys::ram_bytes()).contains(&bytes), "{bytes}");
 }
+
+#[test]
+fn what_a_group_keeps_is_files_in_memory_the_kernel_and_swap() {
+    let stat = "anon 1\nfile 2\nkernel 400\nkernel_stack 8\nshmem 30\nshmem_thp 16\n";
+    let tree = Tree::new(
+        "kept",
+        &[
+            ("a/memory.stat", stat),
+            ("a/memory.swap.current", "5000\n"),
+            ("old/memory.stat", "anon 1\nshmem 30\n"),
+            ("old/memory.swap.current", "0\n"),
+            ("memory.stat", stat),
+        ],
+    );
+    let kept = |groups| Group::of(groups, &tree.0).and_then(|group| group.kept_bytes());
+    assert_eq!(kept("1:cpu:/x\n0::/a\n"), Some(5430));
+    // Linux before 5.18, the group of all, another namespace, version 1.
+    for groups in ["0::/old\n", "0::/\n", "0::/../a\n", "0::/not/there\n", "4:memory:/a\n"] {
+        assert_eq!(kept(groups), None, "{groups}");
+    }
+}

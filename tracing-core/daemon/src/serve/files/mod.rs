@@ -2,7 +2,10 @@
 //! session that writes to it.
 
 #[cfg(feature = "host")]
+mod in_memory;
+#[cfg(feature = "host")]
 mod kind;
+mod output;
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -10,6 +13,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+#[cfg(feature = "host")]
+use self::in_memory::InMemory;
+use self::output::{Output, failed};
 #[cfg(feature = "host")]
 use super::refusals::Refusals;
 use crate::limits::FILES_BEING_CREATED_PER_UID_MAX;
@@ -19,7 +25,7 @@ use crate::limits::{
 };
 #[cfg(feature = "host")]
 use crate::system::closer::PeerFd;
-use crate::system::file::{Cancel, CutShort, OutputFile};
+use crate::system::file::{Cancel, OutputFile};
 #[cfg(feature = "host")]
 use crate::system::identity::Identity;
 use abi::error::OsError;
@@ -49,7 +55,7 @@ enum Job {
 /// A file without a thread: [`Files::take_finished`] runs its jobs.
 struct UnthreadedFile {
     id: FileId,
-    file: Result<OutputFile, FileError>,
+    file: Result<Output, FileError>,
     queue: Receiver<Job>,
 }
 
@@ -156,6 +162,8 @@ pub(super) struct Files {
     per_user: usize,
     #[cfg(feature = "host")]
     own_uid: u32,
+    #[cfg(feature = "host")]
+    in_memory: InMemory,
 }
 
 impl Files {
@@ -180,6 +188,8 @@ impl Files {
             per_user: FILES_PER_USER_MAX,
             #[cfg(feature = "host")]
             own_uid: 0,
+            #[cfg(feature = "host")]
+            in_memory: InMemory::default(),
         }
     }
 
@@ -189,6 +199,12 @@ impl Files {
         let share = usize::try_from(descriptors / 8).unwrap_or(usize::MAX);
         self.per_user = share.clamp(FILES_PER_USER_MIN, FILES_PER_USER_MAX);
         self.own_uid = own_uid;
+    }
+
+    /// Limits what files in memory may take of the memory of the daemon, if that is known (not 0).
+    #[cfg(feature = "host")]
+    pub(super) fn share_memory(&mut self, memory_bytes: u64) {
+        self.in_memory = InMemory::new(memory_bytes, self.own_uid);
     }
 
     #[cfg(feature = "host")]
@@ -230,7 +246,7 @@ impl Files {
         fd.as_fd().map_or(Ok(()), |fd| kind::check(fd, uid))?;
         let files = self.place_of(uid).ok_or(TOO_MANY)?;
         let (id, cancel) = (self.next_id(), Cancel::default());
-        let cancelled_by = cancel.clone();
+        let (cancelled_by, in_memory) = (cancel.clone(), self.in_memory.clone());
         // Its thread asks what file it is, as a file system in user space may take long for the answer.
         let open = move |_: &Answers| {
             rights.take().map_err(|error| {
@@ -239,7 +255,8 @@ impl Files {
                 );
                 FileError { text }
             })?;
-            Ok(OutputFile::from_fd(fd.into_fd().ok_or_else(closed)?).cancelled_by(cancelled_by))
+            let file = OutputFile::from_fd(fd.into_fd().ok_or_else(closed)?);
+            Ok(Output::of_user(file.cancelled_by(cancelled_by), uid, &in_memory))
         };
         self.run(id, cancel, files, open);
         Ok(id)
@@ -304,8 +321,14 @@ impl Files {
             return self.answers.put_created(id, token, Err(FileError { text }));
         };
         self.creating.insert(id, uid);
+        #[cfg(feature = "host")]
+        let in_memory = self.in_memory.clone();
         let is_running = self.run(id, cancel.clone(), files, move |answers| {
             let file = new.create(cancel);
+            #[cfg(feature = "host")]
+            let file = file.map(|file| Output::of_user(file, uid, &in_memory));
+            #[cfg(not(feature = "host"))]
+            let file = file.map(Output::from);
             answers.put_created(id, token, file.as_ref().map(drop).map_err(Clone::clone));
             file
         });
@@ -320,7 +343,7 @@ impl Files {
             self.keep(id, file);
         } else {
             // Without a thread the file is closed, and each write fails with that reason.
-            self.run(id, file.cancel(), Arc::default(), |_| Ok(file));
+            self.run(id, file.cancel(), Arc::default(), |_| Ok(file.into()));
         }
         id
     }
@@ -335,7 +358,7 @@ impl Files {
         let (jobs, queue) = queue();
         self.open.insert(id, Open { jobs, cancel: file.cancel() });
         let unthreaded = self.unthreaded.get_or_insert_default();
-        unthreaded.push(UnthreadedFile { id, file: Ok(file), queue });
+        unthreaded.push(UnthreadedFile { id, file: Ok(file.into()), queue });
     }
 
     /// Starts the thread of a file, which `open`s it first, and has `user` until it ends. If that fails, each job is
@@ -345,7 +368,7 @@ impl Files {
         id: FileId,
         cancel: Cancel,
         user: Arc<()>,
-        open: impl FnOnce(&Answers) -> Result<OutputFile, FileError> + Send + 'static,
+        open: impl FnOnce(&Answers) -> Result<Output, FileError> + Send + 'static,
     ) -> bool {
         let (jobs, queue) = queue();
         let (answers, alive) = (self.answers.clone(), self.alive.clone());
@@ -461,10 +484,6 @@ impl Drop for Files {
     }
 }
 
-fn failed(error: OsError) -> FileError {
-    FileError { text: error.reason() }
-}
-
 fn no_thread() -> FileError {
     FileError { text: "the service can start no thread for it".into() }
 }
@@ -488,29 +507,10 @@ impl NewFile {
     }
 }
 
-/// Appends a piece of a trace. If there is no room for all of it, the part of a packet at the end is removed, so
-/// that the file stays a valid trace.
-fn append_packets(file: &OutputFile, data: &[u8]) -> Result<(), FileError> {
-    file.append(data).map_err(|cut| {
-        take_back_cut(file, data, &cut);
-        failed(cut.error)
-    })
-}
-
-fn take_back_cut(file: &OutputFile, data: &[u8], cut: &CutShort) {
-    let mut reader = protozero::Reader::new(data.get(..cut.written).unwrap_or_default());
-    let mut whole = 0;
-    while let Ok(Some(_)) = reader.next_field() {
-        whole = reader.position();
-    }
-    // A pipe cannot take bytes back, and a failed disk may fail again: the first error is reported anyway.
-    let _ = file.take_back((cut.written - whole) as u64);
-}
-
 /// Runs the jobs of one file until their sender is dropped.
 fn serve(
     id: FileId,
-    mut file: Result<OutputFile, FileError>,
+    mut file: Result<Output, FileError>,
     queue: &Receiver<Job>,
     answers: &Answers,
 ) {
@@ -521,26 +521,26 @@ fn serve(
 
 impl Job {
     /// Runs the job on `file`. Each job is answered, also after the file has failed.
-    fn run(self, id: FileId, file: &mut Result<OutputFile, FileError>, answers: &Answers) {
+    fn run(self, id: FileId, file: &mut Result<Output, FileError>, answers: &Answers) {
         let open = file.as_ref().map_err(Clone::clone);
         let (result, close) = match self {
             Self::Write { data, sync, close } => {
                 let written = open.and_then(|file| {
-                    append_packets(file, &data)?;
+                    file.append(&data)?;
                     match sync {
                         FileSync::No => Ok(()),
                         FileSync::Begin => {
-                            file.begin_sync();
+                            file.file().begin_sync();
                             Ok(())
                         }
-                        FileSync::Wait => file.sync().map_err(failed),
+                        FileSync::Wait => file.file().sync().map_err(failed),
                     }
                 });
                 answers.give_back(data);
                 (written, close)
             }
             Self::Share(target, jobs) => {
-                let shared = open.and_then(|file| file.share().map_err(failed));
+                let shared = open.and_then(|file| file.file().share().map_err(failed));
                 if !jobs.send(Self::Copy(shared)) {
                     answers.put(target, Err(closed()));
                 }
@@ -549,7 +549,7 @@ impl Job {
             Self::Copy(source) => {
                 let copied = open.and_then(|file| {
                     let (source, len) = source?;
-                    file.append_from(&source, len).map_err(failed)
+                    file.append_from(&source, len)
                 });
                 (copied, false)
             }

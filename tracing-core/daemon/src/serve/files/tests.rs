@@ -1,7 +1,9 @@
 use std::fs::File;
 use std::io::Seek;
 
+use super::output::{append_packets, take_back_cut};
 use super::*;
+use crate::system::file::CutShort;
 
 /// What `append_packets` leaves of a trace when the file takes only so many bytes of it.
 fn cut_at(limit: usize) -> Vec<u8> {
@@ -83,6 +85,47 @@ fn rights_that_cannot_be_taken_are_an_error() {
         panic!("it was written")
     };
     assert!(error.text.contains("cannot take the rights of user 7"), "{error:?}");
+}
+
+/// The pages of a memfd are memory of the daemon, also after the session.
+#[test]
+#[cfg(feature = "host")]
+fn what_is_written_into_memory_is_limited() {
+    use crate::system::closer::{Closer, Origin};
+    use rustix::fs::{MemfdFlags, memfd_create};
+    let mut files = Files::new(Wake::new().unwrap(), true);
+    files.share(1 << 20, 500);
+    // Of which one user may have 1 MiB.
+    files.share_memory(32 << 20);
+    let closer = Closer::default();
+    let mut write = |uid, kib: usize| {
+        let origin = Origin { client: abi::ids::ClientId::new(1), uid };
+        let memfd = memfd_create("trace", MemfdFlags::CLOEXEC).unwrap();
+        let fd = PeerFd::received(memfd, &closer, origin);
+        let id = files.adopt_from_peer(fd, Rights::Daemon).unwrap();
+        files.write(id, vec![0; kib << 10].into(), FileSync::No, true);
+        let Input::FileWritten { result, .. } = answer(&mut files) else { panic!("no answer") };
+        result.map_err(|error| error.text)
+    };
+    assert_eq!(write(7, 512), Ok(()));
+    let error = write(7, 512).unwrap_err();
+    assert!(error.contains("files in memory") && error.contains("of user 7"), "{error}");
+    assert!(error.contains("write to a file on a disk, or read the session without"), "{error}");
+    assert_eq!([write(8, 512), write(500, 4096), write(0, 4096)], [Ok(()), Ok(()), Ok(())]);
+    // What the service creates, or copies for a clone, is charged, too.
+    let folder = std::path::Path::new("/dev/shm");
+    if folder.exists() {
+        let path = folder.join(format!("in-memory-{}", std::process::id()));
+        let name = path.to_str().unwrap().to_owned();
+        files.create(NewFile { token: 1, path: name, uid: 7, rights: Rights::Daemon });
+        let Input::FileCreated { result, .. } = answer(&mut files) else { panic!("no answer") };
+        let id = result.unwrap();
+        let source = files.adopt(file_of("source", &[0; 600 << 10]).into());
+        files.copy(source, id);
+        let Input::FileWritten { result, .. } = answer(&mut files) else { panic!("no answer") };
+        assert!(result.unwrap_err().text.contains("files in memory"));
+        std::fs::remove_file(&path).unwrap();
+    }
 }
 
 /// A user whose file system does not answer cannot take more than a few threads, and nothing from others.
