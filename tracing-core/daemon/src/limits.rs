@@ -53,13 +53,17 @@ pub const CLOSER_THREADS_MAX: usize = 32;
 pub const CLOSER_THREADS_KEPT: usize = 2;
 /// Those of one user: while one waits, the other closes the rest of an honest user's descriptors.
 pub const CLOSER_THREADS_PER_USER_MAX: usize = 2;
-/// Descriptors of one user that may wait for a thread that closes them, before no more of them are received: those of
-/// one message. It is an eighth of the descriptors of the daemon, if that is less.
+/// Descriptors of one user that may wait, for the rest of their request or for a thread that closes them, before no
+/// more of them are received: those of one message. It is a sixteenth of the descriptors of the daemon, if that is
+/// less.
 pub const CLOSER_WAITING_PER_USER_MAX: usize = 256;
 /// The same for all users, but for root and the user of the daemon. It is a quarter of the descriptors of the daemon,
-/// if that is less.
+/// if that is less. A quarter of it is for users with less than [`CLOSER_WAITING_AT_FIRST`]: a few users cannot keep
+/// all others out.
 pub const CLOSER_WAITING_MAX: usize = 2048;
-/// Both are at least this much.
+/// So many each user may have of that part: the descriptors of one request.
+pub const CLOSER_WAITING_AT_FIRST: usize = 2;
+/// A user may have at least so many, and all users twice as many.
 pub const CLOSER_WAITING_MIN: usize = 4;
 /// Files of one user that the service writes at a time, those included whose `close` has not returned. A user has at
 /// most 5 sessions and 16 clones. It is an eighth of the descriptors of the daemon, if that is less, but for root and
@@ -104,7 +108,8 @@ pub const DESCRIPTORS_RESERVED_PART: u64 = 4;
 /// So many descriptors are not for connections, however few there are.
 pub const DESCRIPTORS_RESERVED_MIN: u64 = 16;
 /// Descriptors for connections, whatever the system allows: each connection takes memory, too, up to about 50 KiB of it
-/// on no account.
+/// on no account. So connections of one user take at most 250 MiB (3,072 producers and 2,048 consumers), and those of
+/// all users 800 MiB. `SECURITY.md` says how much memory the service needs therefore.
 pub const CONNECTION_DESCRIPTORS_MAX: u64 = 32 * 1024;
 /// The last ones are for root and the user of the daemon alone. Whatever others hold, they get none of this part.
 pub const DESCRIPTORS_KEPT_PART: u64 = 16;

@@ -1,12 +1,13 @@
 //! The sockets that a daemon listens on: which connection is accepted next, and when none is.
 //!
 //! ```text
-//!   accepts ──┬─ no descriptor is left ───────────────────────┬─> paused: the poller does not look at the sockets
-//!      ^      └─ too many refused connections do not close ───┘     │
-//!      └─────────────────────── ACCEPT_PAUSE_NS later ──────────────┘
+//!   accepts ──┬─ no descriptor is left ────────────────────────────┬─> paused: the poller does not look at the socket
+//!      ^      └─ too many refused connections of it do not close ──┘     │
+//!      └─────────────────────── ACCEPT_PAUSE_NS later ───────────────────┘
 //! ```
 //!
-//! Connections wait in the kernel meanwhile.
+//! Connections wait in the kernel meanwhile. Each socket pauses for itself: users that may connect to that of
+//! producers only do not stop that of consumers.
 
 use os::poll::Poller;
 use os::socket::{Listener, Stream};
@@ -21,9 +22,14 @@ pub(super) const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 /// See the [module](self).
 pub(super) struct Accepting {
     poller: Arc<Poller>,
-    listeners: Vec<(Side, Listener)>,
+    listening: Vec<Listening>,
     /// The key of the first listener in the poller. The others follow.
     first_key: u64,
+}
+
+struct Listening {
+    side: Side,
+    listener: Listener,
     /// Boot time until which no connection is accepted, ns.
     paused_until: Option<u64>,
 }
@@ -45,12 +51,14 @@ impl Accepting {
         producers: Vec<Listener>,
         consumers: Vec<Listener>,
     ) -> Result<Self, OsError> {
-        let producers = producers.into_iter().map(|listener| (Side::Producer, listener));
-        let consumers = consumers.into_iter().map(|listener| (Side::Consumer, listener));
-        let listeners = producers.chain(consumers).collect();
-        let this = Self { poller: Arc::clone(poller), listeners, first_key, paused_until: None };
-        this.set_polled(true)?;
-        Ok(this)
+        let listening = |side| move |listener| Listening { side, listener, paused_until: None };
+        let producers = producers.into_iter().map(listening(Side::Producer));
+        let consumers = consumers.into_iter().map(listening(Side::Consumer));
+        let listening: Vec<_> = producers.chain(consumers).collect();
+        for (one, key) in listening.iter().zip(first_key..) {
+            poller.add(&one.listener, key, true, false)?;
+        }
+        Ok(Self { poller: Arc::clone(poller), listening, first_key })
     }
 
     pub(super) fn set_permissions(
@@ -58,61 +66,80 @@ impl Accepting {
         producers: (u32, u32),
         consumers: (u32, u32),
     ) -> Result<(), OsError> {
-        for (side, listener) in &self.listeners {
-            let (group, mode) = match side {
+        for one in &self.listening {
+            let (group, mode) = match one.side {
                 Side::Producer => producers,
                 Side::Consumer => consumers,
             };
-            listener.set_permissions(group, mode)?;
+            one.listener.set_permissions(group, mode)?;
         }
         Ok(())
     }
 
-    /// The next connection of the listener with this key. Not to be called in a pause.
-    pub(super) fn next(&mut self, key: u64, boot_ns: u64) -> Result<Accepted, OsError> {
-        let index = usize::try_from(key - self.first_key).unwrap_or(usize::MAX);
-        let Some((side, listener)) = self.listeners.get(index) else {
-            return Ok(Accepted::Nothing);
+    /// How many sockets there are.
+    pub(super) fn count(&self) -> usize {
+        self.listening.len()
+    }
+
+    fn get(&mut self, key: u64) -> Option<&mut Listening> {
+        let index = usize::try_from(key.checked_sub(self.first_key)?).ok()?;
+        self.listening.get_mut(index)
+    }
+
+    /// The next connection of the listener with this key. Not to be called in its pause.
+    pub(super) fn next(&mut self, key: u64, boot_ns: u64) -> Accepted {
+        let Some(Listening { side, listener, .. }) = self.get(key) else {
+            return Accepted::Nothing;
         };
         match listener.accept() {
-            Ok(Some(stream)) => Ok(Accepted::Connection(*side, stream)),
-            Ok(None) => Ok(Accepted::Nothing),
+            Ok(Some(stream)) => Accepted::Connection(*side, stream),
+            Ok(None) => Accepted::Nothing,
             Err(error) => {
-                self.pause(boot_ns)?;
-                Ok(Accepted::Failed(error))
+                self.pause(key, boot_ns);
+                Accepted::Failed(error)
             }
         }
     }
 
-    /// Accepts nothing for a while.
-    pub(super) fn pause(&mut self, boot_ns: u64) -> Result<(), OsError> {
-        self.set_polled(false)?;
-        self.paused_until = Some(boot_ns + ACCEPT_PAUSE_NS);
-        Ok(())
+    /// Accepts nothing from the listener with this key for a while.
+    pub(super) fn pause(&mut self, key: u64, boot_ns: u64) {
+        let poller = Arc::clone(&self.poller);
+        let Some(one) = self.get(key).filter(|one| one.paused_until.is_none()) else { return };
+        // It fails only for a socket that the poller does not have.
+        let _ = poller.remove(&one.listener);
+        one.paused_until = Some(boot_ns.saturating_add(ACCEPT_PAUSE_NS));
     }
 
-    /// When the pause ends, boot time in ns. `None`: connections are accepted.
+    /// Whether nothing is accepted from the listener with this key.
+    pub(super) fn is_paused(&mut self, key: u64) -> bool {
+        self.get(key).is_some_and(|one| one.paused_until.is_some())
+    }
+
+    /// When the next pause ends, boot time in ns. `None`: connections are accepted.
     pub(super) fn due_ns(&self) -> Option<u64> {
-        self.paused_until
+        self.listening.iter().filter_map(|one| one.paused_until).min()
     }
 
-    /// Ends a pause whose time has passed.
+    #[cfg(test)]
+    pub(super) fn listener(&mut self, key: u64) -> &Listener {
+        &self.get(key).unwrap().listener
+    }
+
+    /// Ends the pauses whose time has passed.
+    ///
+    /// # Errors
+    /// When the kernel has no memory, or the user no room, for one more watch. The pause lasts longer then.
     pub(super) fn resume_if_due(&mut self, boot_ns: u64) -> Result<(), OsError> {
-        if self.paused_until.is_some_and(|until| until <= boot_ns) {
-            self.set_polled(true)?;
-            self.paused_until = None;
-        }
-        Ok(())
-    }
-
-    fn set_polled(&self, on: bool) -> Result<(), OsError> {
-        for ((_, listener), key) in self.listeners.iter().zip(self.first_key..) {
-            if on {
-                self.poller.add(listener, key, true, false)?;
-            } else {
-                self.poller.remove(listener)?;
+        let mut result = Ok(());
+        for (one, key) in self.listening.iter_mut().zip(self.first_key..) {
+            if one.paused_until.is_none_or(|until| until > boot_ns) {
+                continue;
             }
+            let added = self.poller.add(&one.listener, key, true, false);
+            let until = boot_ns.saturating_add(ACCEPT_PAUSE_NS);
+            one.paused_until = added.is_err().then_some(until);
+            result = result.and(added);
         }
-        Ok(())
+        result
     }
 }

@@ -18,7 +18,7 @@ use super::side::{Disconnect, Side};
 use super::turns::Watchdog;
 use super::user::{User, Who};
 use crate::limits::{ACCEPTS_PER_TURN, ADMITTED_WHEN_BEHIND, CONNECTIONS_PER_TURN, SERVE_NS};
-use crate::system::closer::{Closer, EndCloser, Origin, STUCK_NS, Waiting};
+use crate::system::closer::{Closer, EndCloser, NoRoom, Origin, STUCK_NS, Waiting};
 use crate::system::signal::StopSignals;
 use abi::error::OsError;
 use abi::ids::ClientId;
@@ -124,11 +124,11 @@ impl Daemon {
             self.descriptors.begin_turn(began_ns);
             self.calls.begin_turn(began_ns);
             self.engine.counters.wake(ready.len());
-            self.serve(&mut ready, began_ns)?;
+            self.serve(&mut ready, began_ns);
             self.resume_waiting();
             self.engine.turn();
             self.cut_stuck();
-            self.accepting.resume_if_due(clock::boot_ns())?;
+            self.resume_accepting();
             self.flush(clock::mono_ns());
             if let Some(slow) = self.engine.turns.end(clock::mono_ns()) {
                 self.engine.counters.slow_turn();
@@ -177,39 +177,38 @@ impl Daemon {
 
     /// Serves what is ready, in fair order, until the turn has served enough or took long enough. What was not served
     /// is ready in the next turn. `ready` keeps all of it.
-    pub(super) fn serve(&mut self, ready: &mut Vec<Ready>, began_ns: u64) -> Result<(), OsError> {
+    pub(super) fn serve(&mut self, ready: &mut Vec<Ready>, began_ns: u64) {
         if ready.len() <= order::FEW {
             self.is_behind = false;
-            return ready.iter().try_for_each(|event| self.dispatch(*event));
+            return ready.iter().for_each(|event| self.dispatch(*event));
         }
         let Engine { peers, order, .. } = &self.engine;
         order.sort(ready, |key| peers.get(&ClientId::new(key)).map(Peer::turn));
         let (mut served, count) = (0, ready.len());
         for (index, &event) in ready.iter().enumerate() {
-            self.dispatch(event)?;
+            self.dispatch(event);
             served += usize::from(event.key >= FIRST_CLIENT);
             let took_ns = clock::mono_ns().saturating_sub(began_ns);
             if served >= CONNECTIONS_PER_TURN || served > 0 && took_ns > SERVE_NS {
                 self.is_behind = index + 1 < count;
-                return Ok(());
+                return;
             }
         }
         self.is_behind = false;
-        Ok(())
     }
 
-    fn dispatch(&mut self, event: Ready) -> Result<(), OsError> {
+    fn dispatch(&mut self, event: Ready) {
         match event.key {
             KEY_WAKE => {
                 self.engine.wake.clear();
             }
             KEY_SIGNALS => {}
             KEY_ALARM => self.alarm.clear(),
-            key @ KEY_LISTENERS..FIRST_CLIENT => self.accept(key)?,
+            key @ KEY_LISTENERS..FIRST_CLIENT => self.accept(key),
             key => {
                 let client = ClientId::new(key);
                 if self.leave_waiting(client) {
-                    return Ok(());
+                    return;
                 }
                 if event.readable {
                     self.read(client);
@@ -219,43 +218,52 @@ impl Daemon {
                 }
             }
         }
-        Ok(())
     }
 
     // ------------------------------------------------------------ connections
 
     /// Accepts connections of the listener with this key.
-    pub(super) fn accept(&mut self, key: u64) -> Result<(), OsError> {
+    pub(super) fn accept(&mut self, key: u64) {
         let mut admitted = 0;
         for _ in 0..ACCEPTS_PER_TURN {
             let is_full = self.is_behind && admitted >= ADMITTED_WHEN_BEHIND;
-            if is_full || self.accepting.due_ns().is_some() {
-                return Ok(());
+            if is_full || self.accepting.is_paused(key) {
+                return;
             }
-            if self.closer.0.has_too_many_refused() {
-                let text = "connections that were refused do not close: none is accepted";
+            if self.closer.0.has_too_many_refused(key, self.accepting.count()) {
+                let text =
+                    "connections to a socket that were refused do not close: it accepts none";
                 self.engine.fault(None, text);
-                return self.accepting.pause(clock::boot_ns());
+                return self.accepting.pause(key, clock::boot_ns());
             }
-            match self.accepting.next(key, clock::boot_ns())? {
+            match self.accepting.next(key, clock::boot_ns()) {
                 Accepted::Connection(side, stream) => {
-                    admitted += usize::from(self.connected(side, stream));
+                    admitted += usize::from(self.connected(key, side, stream));
                 }
-                Accepted::Nothing => return Ok(()),
+                Accepted::Nothing => return,
                 Accepted::Failed(error) => {
                     self.engine.fault(None, &format!("cannot accept: {error}"));
                 }
             }
         }
-        Ok(())
+    }
+
+    /// Accepts connections again where that has paused long enough.
+    pub(super) fn resume_accepting(&mut self) {
+        if let Err(error) = self.accepting.resume_if_due(clock::boot_ns()) {
+            self.engine.fault(None, &format!("cannot accept, and tries again soon: {error}"));
+        }
     }
 
     /// Keeps a connection, or refuses it: false.
-    fn connected(&mut self, side: Side, stream: Stream) -> bool {
+    fn connected(&mut self, listener: u64, side: Side, stream: Stream) -> bool {
         let client = self.engine.next_client();
         let credentials = match stream.credentials() {
             Ok(credentials) => credentials,
             Err(error) => {
+                // Of a user that is nobody.
+                let origin = Origin { client, uid: u32::MAX };
+                self.closer.0.take_refused(origin, listener, stream);
                 self.engine.log(None, LogLevel::Error, &format!("{error}"));
                 return false;
             }
@@ -279,7 +287,7 @@ impl Daemon {
                     peer.machine_id = PeerIdentity::machine_id_of(&stream.peer_machine());
                 }
                 if !stream.has_no_descriptors() {
-                    closer.take_refused(origin, stream);
+                    closer.take_refused(origin, listener, stream);
                 }
                 self.engine.counters.refused();
                 self.engine.fault(about, &refused.to_string());
@@ -331,15 +339,22 @@ impl Daemon {
         }
         *served = order.serve(*user);
         let capacity = self.closer.0.capacity(link.origin.uid);
-        let openable = self.descriptors.openable(self.connections.is_limited(*user), capacity);
+        let is_limited = self.connections.is_limited(*user);
+        let openable = self.descriptors.openable(is_limited, capacity.unwrap_or(0));
         let read = link.read(&mut self.buf, openable, &mut self.descriptors, &mut self.calls);
         if link.calls.owes() {
             self.charge(client);
         }
         match read {
             Ok(()) => self.engine.process_events(client),
-            Err(Disconnect::LostDescriptors) if capacity == 0 => {
-                self.engine.leave(client, Disconnect::StuckDescriptor);
+            Err(Disconnect::LostDescriptors) => {
+                let reason = match capacity {
+                    Ok(_) => Disconnect::LostDescriptors,
+                    Err(NoRoom::Stuck) => Disconnect::StuckDescriptor,
+                    Err(NoRoom::OfUser) => Disconnect::UserDescriptors,
+                    Err(NoRoom::OfAll) => Disconnect::AllDescriptors,
+                };
+                self.engine.leave(client, reason);
             }
             Err(reason) => self.engine.leave(client, reason),
         }

@@ -230,35 +230,8 @@ impl Engine {
         let about = Some(Who { client, user: peer.user });
         self.dirty.remove(&client);
         self.counters.count_disconnect(reason);
-        match reason {
-            Disconnect::PeerLeft => {}
-            Disconnect::BadFrame(error) => {
-                self.fault(about, &format!("{error}, connection closed"))
-            }
-            Disconnect::LostDescriptors => self.fault(
-                about,
-                "a message lost its descriptors (more than two, or this process can open no more), \
-                     connection closed",
-            ),
-            Disconnect::StuckDescriptor => {
-                self.fault(
-                    about,
-                    "descriptors of its user do not close in time, connection closed",
-                );
-            }
-            Disconnect::SlowReader => {
-                self.fault(about, "a peer does not read its replies, connection closed")
-            }
-            Disconnect::UserFull => self.fault(
-                about,
-                "the connections of its user keep too much (replies that are not read, frames that \
-                     do not end), connection closed",
-            ),
-            Disconnect::SlowCalls => self.fault(
-                about,
-                "each call on its socket takes milliseconds, most likely because its process has too many epoll \
-                     watches on its end (/proc/PID/fdinfo shows them), connection closed",
-            ),
+        if let Some(text) = reason.text() {
+            self.fault(about, &format!("{text}, connection closed"));
         }
         peer.link.close();
         if peer.announced {

@@ -25,6 +25,10 @@ pub(crate) enum Disconnect {
     LostDescriptors,
     /// A descriptor that the peer, or another connection of its user, passed takes too long to close.
     StuckDescriptor,
+    /// Too many descriptors of its user wait, for the rest of their requests or to be closed.
+    UserDescriptors,
+    /// The same of all users but root and that of the daemon.
+    AllDescriptors,
     /// The peer does not read its replies.
     SlowReader,
     /// The connections of its user keep too much: replies that nobody takes, frames that do not end.
@@ -34,12 +38,42 @@ pub(crate) enum Disconnect {
 }
 
 impl Disconnect {
+    /// What happened, for the log; none if the peer left.
+    pub(crate) fn text(&self) -> Option<String> {
+        let text = match self {
+            Self::PeerLeft => return None,
+            Self::BadFrame(error) => return Some(error.to_string()),
+            Self::LostDescriptors => {
+                "a message lost its descriptors (more than two, or this process can open no more)"
+            }
+            Self::StuckDescriptor => "descriptors of its user do not close in time",
+            Self::UserDescriptors => {
+                "too many descriptors of its user wait, for the rest of their requests or to be closed"
+            }
+            Self::AllDescriptors => {
+                "too many descriptors of all users together wait, for the rest of their requests or to be closed"
+            }
+            Self::SlowReader => "a peer does not read its replies",
+            Self::UserFull => {
+                "the connections of its user keep too much (replies that are not read, frames that do not end)"
+            }
+            Self::SlowCalls => {
+                "each call on its socket takes milliseconds, most likely because its process has too many epoll \
+                 watches on its end (/proc/PID/fdinfo shows them)"
+            }
+        };
+        Some(text.to_owned())
+    }
+
     /// What a producer was cut for; none if it left.
     pub(crate) fn cut(&self) -> Option<Cut> {
         match self {
             Self::PeerLeft => None,
             Self::BadFrame(_) => Some(Cut::Protocol),
-            Self::LostDescriptors | Self::StuckDescriptor => Some(Cut::Descriptors),
+            Self::LostDescriptors
+            | Self::StuckDescriptor
+            | Self::UserDescriptors
+            | Self::AllDescriptors => Some(Cut::Descriptors),
             Self::SlowReader | Self::UserFull | Self::SlowCalls => Some(Cut::NotReading),
         }
     }

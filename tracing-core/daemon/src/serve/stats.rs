@@ -21,7 +21,7 @@ pub struct ServerStats {
     pub cut_slow: u64,
     /// Connections closed because their peer broke the protocol: a frame too long, too many descriptors.
     pub cut_broken: u64,
-    /// Connections closed because a descriptor of their user takes too long to close.
+    /// Connections closed because a descriptor of their user takes too long to close, or too many wait.
     pub cut_stuck: u64,
     /// Connections refused because their user, or all users, have too many.
     pub refused: u64,
@@ -97,7 +97,9 @@ impl Counters {
         add(&self.ended, 1);
         match reason {
             Disconnect::PeerLeft => {}
-            Disconnect::StuckDescriptor => add(&self.cut_stuck, 1),
+            Disconnect::StuckDescriptor
+            | Disconnect::UserDescriptors
+            | Disconnect::AllDescriptors => add(&self.cut_stuck, 1),
             Disconnect::SlowReader | Disconnect::UserFull | Disconnect::SlowCalls => {
                 add(&self.cut_slow, 1);
             }

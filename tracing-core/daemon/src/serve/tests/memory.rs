@@ -45,7 +45,7 @@ fn connected(name: &str) -> (Stopped, Stream, Sender<()>) {
     let mut it = Stopped::new(name);
     let stream = it.connect(1).remove(0);
     while it.connected() < 1 {
-        it.daemon().accept(daemon::KEY_LISTENERS).unwrap();
+        it.daemon().accept(daemon::KEY_LISTENERS);
     }
     let (end, ends) = channel();
     it.daemon().engine.adopting.mapper().unmap(1, Busy(ends));

@@ -21,7 +21,7 @@ fn connections_of_a_user_keep_so_much_together() {
     let mut clients = Vec::new();
     for _ in 0..12 {
         let client = Stream::connect(&address).unwrap();
-        server.daemon.accept(daemon::KEY_LISTENERS).unwrap();
+        server.daemon.accept(daemon::KEY_LISTENERS);
         let mut rest = &part[..];
         while !rest.is_empty()
             && let Ok(sent) = client.send(&[IoSlice::new(rest)], None)
@@ -75,7 +75,7 @@ fn replies_to_a_producer_do_not_fill_its_socket() {
     std::fs::create_dir_all(&directory).unwrap();
     let mut server = Server::bind(options(&directory)).unwrap();
     let client = Stream::connect(&Address::Path(directory.join("producer"))).unwrap();
-    server.daemon.accept(daemon::KEY_LISTENERS).unwrap();
+    server.daemon.accept(daemon::KEY_LISTENERS);
     let id = *server.daemon.engine.peers.keys().next().unwrap();
     // Each is refused in ten bytes, as nobody has introduced itself.
     let requests = [BIND, &GET_COMMANDS.repeat(REQUESTS)].concat();

@@ -13,13 +13,15 @@
 //! descriptor any more, but those that wait for a thread do. Therefore a user whose descriptor takes longer than
 //! [`STUCK_NS`] is *stuck*: the connection that passed it is cut, and no descriptor of that user is received until
 //! the thread is back. The same holds while too many descriptors of a user wait, or of all users but root and that of
-//! the daemon: what more a peer sends is not received, and its connection is cut. A descriptor that waits in a
-//! connection for the rest of its request counts, too ([`PeerFd`]). A socket that waits does not count, because its
-//! connection has a place among those of its user until it is closed.
+//! the daemon: what more a peer sends is not received, and its connection is cut ([`NoRoom`]). A descriptor that waits
+//! in a connection for the rest of its request counts, too ([`PeerFd`]). Users with next to none have a part of their
+//! own, so that a few users cannot keep all others out. A socket that waits does not count, because its connection has
+//! a place among those of its user until it is closed.
 //!
 //! A connection that was refused has no such place. Where the kernel can refuse descriptors (Linux 6.16), none waits in
-//! it, and it is closed at once. Elsewhere, while too many of them wait, no connection is accepted: they would take the
-//! descriptors of all.
+//! it, and it is closed at once. Elsewhere, while too many of one listener wait, that one accepts nothing: they would
+//! take the descriptors of all. Users have no shares there: the kernel tells the user of a connection once it is
+//! accepted, and then it can be neither closed nor given back.
 //!
 //! Fifteen users together can use all threads but two. Then what other users passed waits, and so do the sockets of
 //! their connections, each with its place among those of its user. The last two threads are for root and the user of
@@ -39,8 +41,8 @@ use abi::sync::{Arc, AtomicUsize, Condvar, Mutex, Ordering, lock};
 use os::clock;
 
 use crate::limits::{
-    CLOSER_THREADS_KEPT, CLOSER_THREADS_MAX, CLOSER_THREADS_PER_USER_MAX, CLOSER_WAITING_MAX,
-    CLOSER_WAITING_MIN, CLOSER_WAITING_PER_USER_MAX,
+    CLOSER_THREADS_KEPT, CLOSER_THREADS_MAX, CLOSER_THREADS_PER_USER_MAX, CLOSER_WAITING_AT_FIRST,
+    CLOSER_WAITING_MAX, CLOSER_WAITING_MIN, CLOSER_WAITING_PER_USER_MAX,
 };
 
 /// How long a `close` may take before its user counts as stuck, ns: far longer than freeing the largest memory.
@@ -62,8 +64,8 @@ enum Kind {
     Received,
     /// The socket of a connection.
     Socket,
-    /// That of a connection that was refused.
-    Refused,
+    /// That of a connection that was refused, with the key of its listener.
+    Refused(u64),
 }
 
 struct Job {
@@ -88,8 +90,8 @@ struct State {
     waiting: SortedMap<u32, VecDeque<Job>>,
     /// Received descriptors among these, by user.
     received: SortedMap<u32, usize>,
-    /// Sockets of connections that were refused among these.
-    refused: usize,
+    /// Sockets of connections that were refused among these, by listener.
+    refused: SortedMap<u64, usize>,
     running: Vec<Running>,
     /// The user whose turn it was last.
     last_uid: u32,
@@ -107,7 +109,20 @@ pub(crate) struct Waiting {
     per_user: usize,
     /// Of all users but root and the user of the daemon.
     total: usize,
+    /// The same for the first ones of a user.
+    total_at_first: usize,
     own_uid: u32,
+}
+
+/// Why no descriptor of a user is received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoRoom {
+    /// One takes too long to close.
+    Stuck,
+    /// Too many of the user wait.
+    OfUser,
+    /// Too many of all users but root and that of the daemon wait.
+    OfAll,
 }
 
 impl Waiting {
@@ -116,8 +131,9 @@ impl Waiting {
         let part = |parts: u64, max: usize| {
             usize::try_from(descriptors / parts).unwrap_or(max).clamp(CLOSER_WAITING_MIN, max)
         };
-        let per_user = part(8, CLOSER_WAITING_PER_USER_MAX);
-        Self { per_user, total: part(4, CLOSER_WAITING_MAX), own_uid }
+        let per_user = part(16, CLOSER_WAITING_PER_USER_MAX);
+        let total_at_first = part(4, CLOSER_WAITING_MAX).max(2 * CLOSER_WAITING_MIN);
+        Self { per_user, total: total_at_first / 4 * 3, total_at_first, own_uid }
     }
 }
 
@@ -197,22 +213,21 @@ impl State {
         }
         self.last_uid = uid;
         let kind = job.as_ref().map(|job| job.kind);
-        if kind == Some(Kind::Refused) {
-            self.refused -= 1;
-        }
-        if kind == Some(Kind::Received) {
-            self.forget_received(uid);
+        match kind {
+            Some(Kind::Refused(listener)) => forget_one(&mut self.refused, &listener),
+            Some(Kind::Received) => forget_one(&mut self.received, &uid),
+            Some(Kind::Socket) | None => {}
         }
         job
     }
+}
 
-    /// One of the received descriptors of a user waits no more.
-    fn forget_received(&mut self, uid: u32) {
-        if let Some(count) = self.received.get_mut(&uid) {
-            *count -= 1;
-            if *count == 0 {
-                self.received.remove(&uid);
-            }
+/// One of those that are counted under `key` waits no more.
+fn forget_one<K: Ord + Copy>(counts: &mut SortedMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
         }
     }
 }
@@ -232,25 +247,27 @@ impl Closer {
         self.queue(Job { from, kind: Kind::Socket, value: Box::new(value) });
     }
 
-    /// The same for a connection that was refused.
-    pub(crate) fn take_refused(&self, from: Origin, value: impl Any + Send) {
-        self.queue(Job { from, kind: Kind::Refused, value: Box::new(value) });
+    /// The same for a connection that was refused, which came to the listener with this key.
+    pub(crate) fn take_refused(&self, from: Origin, listener: u64, value: impl Any + Send) {
+        self.queue(Job { from, kind: Kind::Refused(listener), value: Box::new(value) });
     }
 
-    /// Whether so many of these wait that no connection should be accepted.
-    pub(crate) fn has_too_many_refused(&self) -> bool {
-        self.pending() > 0 && lock(&self.0.state).refused >= self.0.max.total
+    /// Whether so many connections of this listener, which is one of `listeners`, were refused and wait that it should
+    /// accept no more.
+    pub(crate) fn has_too_many_refused(&self, listener: u64, listeners: usize) -> bool {
+        let max = self.0.max.total_at_first.checked_div(listeners).unwrap_or(0).max(1);
+        let count = || lock(&self.0.state).refused.get(&listener).copied().unwrap_or(0);
+        self.pending() > 0 && count() >= max
     }
 
     fn queue(&self, job: Job) {
         let mut state = lock(&self.0.state);
         self.0.busy.fetch_add(1, Ordering::Relaxed);
         let from = job.from;
-        if job.kind == Kind::Refused {
-            state.refused += 1;
-        }
-        if job.kind == Kind::Received {
-            *state.received.get_or_insert_with(from.uid, || 0) += 1;
+        match job.kind {
+            Kind::Refused(listener) => *state.refused.get_or_insert_with(listener, || 0) += 1,
+            Kind::Received => *state.received.get_or_insert_with(from.uid, || 0) += 1,
+            Kind::Socket => {}
         }
         state.waiting.get_or_insert_with(from.uid, VecDeque::new).push_back(job);
         self.staff(&mut state);
@@ -314,31 +331,40 @@ impl Closer {
     /// It does no more.
     fn release(&self, uid: u32) {
         self.0.held.fetch_sub(1, Ordering::Relaxed);
-        lock(&self.0.state).forget_received(uid);
+        forget_one(&mut lock(&self.0.state).received, &uid);
     }
 
-    /// Whether no descriptor of this user is received: one takes too long to close, or too many wait.
+    /// Whether no descriptor of this user is received.
     pub(crate) fn refuses(&self, uid: u32) -> bool {
-        self.capacity(uid) == 0
+        self.capacity(uid).is_err()
     }
 
-    /// How many more descriptors of this user may be received.
-    pub(crate) fn capacity(&self, uid: u32) -> usize {
+    /// How many more descriptors of this user may be received: one at least, or why none.
+    pub(crate) fn capacity(&self, uid: u32) -> Result<usize, NoRoom> {
         let max = self.0.max;
         if self.pending() == 0 && self.0.held.load(Ordering::Relaxed) == 0 {
-            return max.per_user;
+            return Ok(max.per_user);
         }
         let now_ns = clock::boot_ns();
         let state = lock(&self.0.state);
         let stuck = |running: &Running| running.since_ns.saturating_add(STUCK_NS) <= now_ns;
         if state.running.iter().any(|running| running.from.uid == uid && stuck(running)) {
-            return 0;
+            return Err(NoRoom::Stuck);
         }
         let of_user = state.received.get(&uid).copied().unwrap_or(0);
         let left = max.per_user.saturating_sub(of_user);
-        match is_limited(uid, max.own_uid) {
-            true => left.min(max.total.saturating_sub(state.limited(max.own_uid))),
-            false => left,
+        if left == 0 {
+            return Err(NoRoom::OfUser);
+        }
+        if !is_limited(uid, max.own_uid) {
+            return Ok(left);
+        }
+        let all = state.limited(max.own_uid);
+        let first = CLOSER_WAITING_AT_FIRST.saturating_sub(of_user);
+        let first = first.min(max.total_at_first.saturating_sub(all));
+        match left.min(max.total.saturating_sub(all).max(first)) {
+            0 => Err(NoRoom::OfAll),
+            count => Ok(count),
         }
     }
 

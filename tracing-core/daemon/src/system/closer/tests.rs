@@ -25,7 +25,11 @@ impl World {
     }
 
     fn with_limits(per_user: usize, total: usize) -> Self {
-        let max = Waiting { per_user, total, own_uid: OWN_UID };
+        Self::with_first(per_user, total, total)
+    }
+
+    fn with_first(per_user: usize, total: usize, total_at_first: usize) -> Self {
+        let max = Waiting { per_user, total, total_at_first, own_uid: OWN_UID };
         Self { closer: Closer::new(max), ..Self::new() }
     }
 
@@ -179,31 +183,41 @@ fn what_waits_of_all_users_has_a_bound_and_root_is_not_among_them() {
     drop(EndCloser(world.closer.clone()));
 }
 
-/// They have no place among the connections of their user, and each has a descriptor of the daemon.
+/// They have no place among the connections of their user, and each has a descriptor of the daemon. Those of one listener
+/// leave the other listeners their part.
 #[test]
 fn connections_that_were_refused_have_a_bound() {
-    let world = World::with_limits(100, 4);
+    let world = World::with_limits(100, 8);
     let slow = [world.slow(7), world.slow(7)];
     assert_eq!([world.begins(), world.begins()], [7, 7]);
+    let is_full = |listener| world.closer.has_too_many_refused(listener, 2);
     for _ in 0..4 {
-        assert!(!world.closer.has_too_many_refused());
-        world.closer.take_refused(from(7), ());
+        assert!(!is_full(1));
+        world.closer.take_refused(from(7), 1, ());
     }
-    assert!(world.closer.has_too_many_refused());
+    assert_eq!([is_full(1), is_full(2)], [true, false]);
+    (0..4).for_each(|_| world.closer.take_refused(from(7), 2, ()));
+    assert!(is_full(2));
     drop(slow);
     world.wait_until_done();
-    assert!(!world.closer.has_too_many_refused());
-    assert_eq!(lock(&world.closer.0.state).refused, 0);
+    assert_eq!([is_full(1), is_full(2)], [false, false]);
+    assert!(lock(&world.closer.0.state).refused.is_empty());
     drop(EndCloser(world.closer.clone()));
 }
 
 #[test]
 fn a_daemon_with_few_descriptors_lets_fewer_wait() {
     let max = |descriptors| Waiting::new(descriptors, OWN_UID);
-    let of = |per_user, total| Waiting { per_user, total, own_uid: OWN_UID };
-    assert_eq!(max(u64::MAX), of(CLOSER_WAITING_PER_USER_MAX, CLOSER_WAITING_MAX));
-    assert_eq!(max(48), of(6, 12));
-    assert_eq!(max(0), of(CLOSER_WAITING_MIN, CLOSER_WAITING_MIN));
+    let of = |per_user, total, total_at_first| Waiting {
+        per_user,
+        total,
+        total_at_first,
+        own_uid: OWN_UID,
+    };
+    let all = CLOSER_WAITING_MAX;
+    assert_eq!(max(u64::MAX), of(CLOSER_WAITING_PER_USER_MAX, all / 4 * 3, all));
+    assert_eq!(max(160), of(10, 30, 40));
+    assert_eq!(max(0), of(CLOSER_WAITING_MIN, 6, 8));
 }
 
 #[test]
@@ -214,7 +228,7 @@ fn a_user_whose_descriptor_does_not_close_passes_no_other() {
     assert!(!world.closer.refuses(7));
     // As if it had begun long ago.
     lock(&world.closer.0.state).running[0].since_ns = 0;
-    assert!(world.closer.refuses(7));
+    assert_eq!(world.closer.capacity(7), Err(NoRoom::Stuck));
     assert!(!world.closer.refuses(8), "another user");
     drop(slow);
     world.wait_until_done();
@@ -225,16 +239,47 @@ fn a_user_whose_descriptor_does_not_close_passes_no_other() {
 #[test]
 fn what_waits_in_connections_takes_room() {
     let world = World::with_limits(3, 4);
-    let file = || std::fs::File::open("/dev/null").unwrap().into();
     let hold = |uid| PeerFd::received(file(), &world.closer, from(uid));
-    assert_eq!(world.closer.capacity(7), 3);
+    let capacity = |uid| world.closer.capacity(uid);
+    assert_eq!(capacity(7), Ok(3));
     let mut held: Vec<_> = (0..3).map(|_| hold(7)).collect();
-    assert_eq!([7, 8, 0].map(|uid| world.closer.capacity(uid)), [0, 1, 3]);
+    assert_eq!([7, 8, 0].map(capacity), [Err(NoRoom::OfUser), Ok(1), Ok(3)]);
     assert!(world.closer.refuses(7));
     drop(held.pop().unwrap().into_fd());
-    assert_eq!([7, 8].map(|uid| world.closer.capacity(uid)), [1, 2], "it belongs to a file now");
+    assert_eq!([7, 8].map(capacity), [Ok(1), Ok(2)], "it belongs to a file now");
     drop(held);
     world.wait_until_done();
-    assert_eq!(world.closer.capacity(7), 3);
+    assert_eq!(capacity(7), Ok(3));
     drop(EndCloser(world.closer.clone()));
+}
+
+fn file() -> OwnedFd {
+    std::fs::File::open("/dev/null").unwrap().into()
+}
+
+/// Two users have all that there is in requests that they do not end. A third one passes the memory of its producers,
+/// one request after the other, until users with little have used up their part, too.
+#[test]
+fn a_few_users_leave_room_for_the_first_descriptors_of_others() {
+    let world = World::with_first(10, 20, 24);
+    let hold = |uid| PeerFd::received(file(), &world.closer, from(uid));
+    let capacity = |uid| world.closer.capacity(uid);
+    let mut held: Vec<_> = [1, 2].into_iter().flat_map(|uid| [uid; 10]).map(hold).collect();
+    assert_eq!([1, 2].map(capacity), [Err(NoRoom::OfUser); 2]);
+    assert_eq!([3, 0, OWN_UID].map(capacity), [Ok(2), Ok(10), Ok(10)]);
+    for _ in 0..10 {
+        drop(hold(3).into_fd());
+    }
+    let third = [hold(3), hold(3)];
+    assert_eq!([3, 4].map(capacity), [Err(NoRoom::OfAll), Ok(2)]);
+    let _others = [4, 5].map(hold);
+    assert_eq!([3, 4, 5, 6].map(capacity), [Err(NoRoom::OfAll); 4]);
+    drop(third);
+    while capacity(6).is_err() {
+        std::thread::yield_now();
+    }
+    // Those of the first user count as those of all again.
+    held.drain(..10).for_each(|fd| drop(fd.into_fd()));
+    assert_eq!([1, 3].map(capacity), [Ok(8), Ok(8)]);
+    assert_eq!(capacity(2), Err(NoRoom::OfUser));
 }
