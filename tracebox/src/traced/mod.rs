@@ -47,7 +47,7 @@ struct Traced {
     #[arg(long, value_name = "PGROUP:PMODE:CGROUP:CMODE")]
     set_socket_permissions: Option<String>,
     /// Folder below which consumers may have trace files created (output_path). Several are possible. Without it: all
-    /// folders but those of the system, such as /etc and /usr
+    /// folders but those of the system and of root, such as /etc, /usr, /var (not /var/tmp) and /root
     #[arg(long, value_name = "DIR")]
     write_to: Vec<PathBuf>,
     /// Keep all rights of the user, and make all system calls
@@ -105,7 +105,8 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
         background::leave()?;
         background::tell(true);
     }
-    systemd::notify("READY=1\nSTATUS=Listening").context("NOTIFY_SOCKET")?;
+    let manager = systemd::Manager::connect().context("NOTIFY_SOCKET")?;
+    manager.tell("READY=1\nSTATUS=Listening").context("NOTIFY_SOCKET")?;
     if args.unconfined {
         log("Not confined: it keeps all rights of its user");
     } else {
@@ -113,7 +114,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     }
     let ended = server.run();
     // A service manager that misses it sees the process end.
-    let _ = systemd::notify("STOPPING=1");
+    let _ = manager.tell("STOPPING=1");
     ended.context("the service ended")?;
     Ok(0)
 }

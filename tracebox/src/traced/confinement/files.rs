@@ -19,11 +19,18 @@ pub(in super::super) struct Folders {
 /// What of landlock is used, where the kernel has it: Linux 6.12.
 const VERSION: ABI = ABI::V6;
 
-/// Folders of the system itself. Nobody's traces belong there, and a file there can become a command of root.
-const SYSTEM: [&str; 9] = ["bin", "boot", "dev", "etc", "proc", "run", "sbin", "sys", "usr"];
+/// Folders of the system itself, of its packages and of root. Nobody's traces belong there. A file there can become a
+/// command of root (jobs in `var`, keys in `root`), or change what the machine knows of itself (the log in `var`).
+const SYSTEM: [&str; 14] = [
+    "bin", "boot", "dev", "etc", "nix", "opt", "proc", "root", "run", "sbin", "snap", "sys", "usr",
+    "var",
+];
 
-/// The folders of `root` where traces may be written unless the user says otherwise: all but those of the system.
-/// Shared memory, `/dev/shm`, is one of them.
+/// Folders within those that are for files of everybody.
+const FOR_ALL: [&str; 2] = ["dev/shm", "var/tmp"];
+
+/// The folders of `root` where traces may be written unless the user says otherwise: all but those of the system, so
+/// `/home`, `/srv`, `/tmp`, and what the machine has of its own, such as `/data`; and shared memory.
 pub(in super::super) fn writable(root: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = entries
@@ -36,16 +43,25 @@ pub(in super::super) fn writable(root: &Path) -> Vec<PathBuf> {
         })
         .map(|entry| entry.path())
         .collect();
-    folders.push(root.join("dev/shm"));
+    folders.extend(FOR_ALL.map(|folder| root.join(folder)));
     folders.sort();
     folders
 }
 
+/// How much of the rules the kernel knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Enforced {
+    All,
+    /// It is older than [`VERSION`].
+    Part,
+}
+
 /// Restricts this thread and those that it starts.
-pub(super) fn restrict(folders: &Folders) -> Result<(), String> {
+pub(super) fn restrict(folders: &Folders) -> Result<Enforced, String> {
     match enforce(folders) {
         Ok(RulesetStatus::NotEnforced) => Err("this kernel does not have it".to_owned()),
-        Ok(RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced) => Ok(()),
+        Ok(RulesetStatus::PartiallyEnforced) => Ok(Enforced::Part),
+        Ok(RulesetStatus::FullyEnforced) => Ok(Enforced::All),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   no new privileges   programs with set-user-id bits give none
-//!   landlock            writes: only below some folders; runs no program, opens no device, connects nowhere
-//!   seccomp             system calls: only those that the service needs
+//!   landlock            writes: only below some folders; runs no program, opens no device
+//!   seccomp             system calls: only those that the service needs; it makes no socket and connects nowhere
 //! ```
 //!
 //! Descriptors that were open before, or that a consumer passes, are not restricted: who opened them had the right to.
@@ -18,12 +18,13 @@ use std::fmt;
 
 use crate::console;
 
+use files::Enforced;
 pub(super) use files::{Folders, writable};
 
 /// What the kernel enforces from now on; its `Display` is a line for the log.
 #[derive(Debug)]
 pub(super) struct Confinement {
-    files: Result<(), String>,
+    files: Result<Enforced, String>,
     /// Where consumers may have files created.
     traces: String,
     calls: Result<usize, String>,
@@ -32,8 +33,14 @@ pub(super) struct Confinement {
 impl fmt::Display for Confinement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.files {
-            Ok(()) => {
-                write!(f, "Confined: landlock for files, consumers' only below {}", self.traces)?;
+            Ok(enforced) => {
+                f.write_str(match enforced {
+                    Enforced::All => "Confined: landlock for files",
+                    Enforced::Part => {
+                        "Confined in part: landlock for files, of which this kernel has less than Linux 6.12"
+                    }
+                })?;
+                write!(f, ", consumers' only below {}", self.traces)?;
             }
             Err(reason) => write!(f, "Not confined by landlock ({reason})")?,
         }
@@ -45,7 +52,7 @@ impl fmt::Display for Confinement {
 }
 
 /// Confines this thread, and those that it starts; system calls are restricted in all threads of the process.
-/// The thread that writes the log runs before, and keeps the rights to files that it does not use.
+/// The threads that write the log and watch the loop run before, and keep the rights to files that they do not use.
 pub(super) fn confine(folders: &Folders) -> Confinement {
     let traces: Vec<String> = folders.traces.iter().map(console::name).collect();
     // Landlock's own calls are not among those that are left.

@@ -1,10 +1,11 @@
 use std::fs::{File, OpenOptions, create_dir_all};
 use std::io::ErrorKind::{self, PermissionDenied};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Folders, confine, writable};
+use super::{Confinement, Enforced, Folders, confine, writable};
 
 /// Names the folder of a process that confines itself.
 const VARIABLE: &str = "TRACED_CONFINED_BELOW";
@@ -12,13 +13,40 @@ const VARIABLE: &str = "TRACED_CONFINED_BELOW";
 #[test]
 fn traces_may_be_anywhere_but_among_the_system() {
     let root = tempfile::tempdir().unwrap();
-    for folder in ["etc", "home/user", "lib64", "proc", "srv", "tmp", "usr/lib"] {
+    for folder in [
+        "data",
+        "etc",
+        "home/user",
+        "lib64",
+        "opt",
+        "proc",
+        "root",
+        "srv",
+        "tmp",
+        "usr/lib",
+        "var/tmp",
+    ] {
         create_dir_all(root.path().join(folder)).unwrap();
     }
     std::os::unix::fs::symlink("usr", root.path().join("link")).unwrap();
     File::create(root.path().join("file")).unwrap();
-    let expected = ["dev/shm", "home", "srv", "tmp"].map(|name| root.path().join(name));
-    assert_eq!(writable(root.path()), expected);
+    let expected = ["data", "dev/shm", "home", "srv", "tmp", "var/tmp"];
+    assert_eq!(writable(root.path()), expected.map(|name| root.path().join(name)));
+}
+
+/// A kernel that has less than all is not told as one that has all.
+#[test]
+fn the_log_tells_what_is_not_enforced() {
+    let line = |files| {
+        let (traces, calls) = ("/tmp /srv".to_owned(), Ok(150));
+        Confinement { files, traces, calls }.to_string()
+    };
+    let rest = ", consumers' only below /tmp /srv; 150 system calls by seccomp";
+    assert_eq!(line(Ok(Enforced::All)), format!("Confined: landlock for files{rest}"));
+    let part = line(Ok(Enforced::Part));
+    assert!(part.starts_with("Confined in part: ") && part.ends_with(rest), "{part}");
+    let none = line(Err("this kernel does not have it".to_owned()));
+    assert!(none.starts_with("Not confined by landlock (this kernel"), "{none}");
 }
 
 /// A confined process stays confined: this test starts itself again, and the second process tries everything.
@@ -45,6 +73,8 @@ fn confined(folder: &Path) {
     let [traces, sockets, others] = ["traces", "sockets", "others"].map(|name| folder.join(name));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
+    let socket = UnixListener::bind(folder.join("socket")).unwrap();
+    let pair = UnixDatagram::pair().unwrap();
     let folders = Folders { traces: vec![traces.clone()], sockets: vec![sockets.clone()] };
     let confinement = confine(&folders).to_string();
     assert!(confinement.starts_with("Confined: landlock for files, "), "{confinement}");
@@ -70,6 +100,13 @@ fn confined(folder: &Path) {
 
     assert_eq!(kind(&Command::new("/bin/true").status()), Some(PermissionDenied), "a program");
     assert_eq!(kind(&TcpStream::connect(address)), Some(PermissionDenied), "a connection");
+    // As to the socket of a service manager, which starts commands of root.
+    let name = socket.local_addr().unwrap();
+    let unix = UnixStream::connect(name.as_pathname().unwrap());
+    assert_eq!(kind(&unix), Some(PermissionDenied), "a connection on this machine");
+    let (datagram, _end) = pair;
+    let connected = datagram.connect(name.as_pathname().unwrap());
+    assert_eq!(kind(&connected), Some(PermissionDenied), "of a socket that it has");
     let chroot = rustix::process::chroot(&traces);
     assert_eq!(chroot, Err(rustix::io::Errno::PERM), "a call that is not in the list");
     // The service starts threads.

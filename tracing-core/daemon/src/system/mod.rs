@@ -13,7 +13,7 @@
 //! | `signal` | `sigaction`, `socketpair` (through `signal-hook`) | Ctrl-C as a descriptor |
 //! | `timezone` | files of tzdata (through `tz-rs`) | the offset of local time |
 //! | `writeback` | `sync_file_range` | ending traces sooner |
-//! | `systemd` | `pidfd_open`, `pidfd_getfd`, `sendto` | passed sockets, and telling that the daemon is ready |
+//! | `systemd` | `pidfd_open`, `pidfd_getfd`, `connect`, `sendto` | passed sockets, and who started the daemon |
 
 #[cfg(feature = "host")]
 pub(crate) mod closer;

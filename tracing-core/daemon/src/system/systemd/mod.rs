@@ -1,8 +1,10 @@
 //! The protocol of a service manager: it passes bound sockets (`LISTEN_FDS`, sd_listen_fds(3)) and gets a datagram
 //! when the daemon is ready (`NOTIFY_SOCKET`, sd_notify(3)).
 
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
@@ -61,30 +63,43 @@ pub(super) fn listen_fds_from(
     Ok(inherited)
 }
 
-/// Tells the service manager the state of this process, if a manager started it and asked for that. `state` is lines
-/// such as `READY=1`.
-///
-/// # Errors
-/// When `NOTIFY_SOCKET` is set but the datagram cannot be sent.
-pub fn notify(state: &str) -> Result<(), OsError> {
-    match std::env::var_os("NOTIFY_SOCKET") {
-        Some(socket) if !socket.is_empty() => notify_to(&socket, state),
-        _ => Ok(()),
-    }
-}
+/// The service manager that started this process, if there is one and it wants to be told the state of the process.
+#[derive(Debug)]
+pub struct Manager(Option<UnixDatagram>);
 
-pub(super) fn notify_to(socket: &std::ffi::OsStr, state: &str) -> Result<(), OsError> {
-    use std::os::unix::ffi::OsStrExt as _;
-    let on = |error: std::io::Error| failed("sendto")(error).on(socket.display());
-    let address = match socket.as_bytes().strip_prefix(b"@") {
-        Some(name) => SocketAddr::from_abstract_name(name),
-        None => SocketAddr::from_pathname(socket),
-    };
-    let sender = UnixDatagram::unbound().map_err(failed("socket"))?;
-    // A manager that does not read must not block the daemon.
-    sender.set_nonblocking(true).map_err(failed("fcntl"))?;
-    sender.send_to_addr(state.as_bytes(), &address.map_err(on)?).map_err(on)?;
-    Ok(())
+impl Manager {
+    /// Connects to `NOTIFY_SOCKET`, so that the process can give up the right to connect.
+    ///
+    /// # Errors
+    /// When the variable is set but nobody listens there.
+    pub fn connect() -> Result<Self, OsError> {
+        match std::env::var_os("NOTIFY_SOCKET") {
+            Some(socket) if !socket.is_empty() => Self::at(&socket),
+            _ => Ok(Self(None)),
+        }
+    }
+
+    pub(super) fn at(socket: &OsStr) -> Result<Self, OsError> {
+        let on = |error: std::io::Error| failed("connect")(error).on(socket.display());
+        let address = match socket.as_bytes().strip_prefix(b"@") {
+            Some(name) => SocketAddr::from_abstract_name(name),
+            None => SocketAddr::from_pathname(socket),
+        };
+        let sender = UnixDatagram::unbound().map_err(failed("socket"))?;
+        // A manager that does not read must not block the daemon.
+        sender.set_nonblocking(true).map_err(failed("fcntl"))?;
+        sender.connect_addr(&address.map_err(on)?).map_err(on)?;
+        Ok(Self(Some(sender)))
+    }
+
+    /// Tells it `state`: lines such as `READY=1`.
+    ///
+    /// # Errors
+    /// When the datagram cannot be sent.
+    pub fn tell(&self, state: &str) -> Result<(), OsError> {
+        let Some(sender) = &self.0 else { return Ok(()) };
+        sender.send(state.as_bytes()).map(drop).map_err(failed("sendto"))
+    }
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ fn counts_and_descriptors_must_be_there() {
 fn an_empty_variable_means_nobody() {
     const AGAIN: &str = "NOTIFY_TEST_AGAIN";
     if std::env::var_os(AGAIN).is_some() {
-        assert_eq!(notify("READY=1"), Ok(()));
+        assert_eq!(Manager::connect().unwrap().tell("READY=1"), Ok(()));
         return;
     }
     let name = "system::systemd::tests::an_empty_variable_means_nobody";
@@ -42,11 +42,15 @@ fn one_datagram_arrives() {
     let name = format!("@notify-test-{}", std::process::id());
     let address = SocketAddr::from_abstract_name(name.trim_start_matches('@')).unwrap();
     let receiver = UnixDatagram::bind_addr(&address).unwrap();
-    notify_to(name.as_ref(), "READY=1\nSTATUS=listening").unwrap();
+    let manager = Manager::at(name.as_ref()).unwrap();
+    manager.tell("READY=1\nSTATUS=listening").unwrap();
     let mut buf = [0; 100];
     let len = receiver.recv(&mut buf).unwrap();
     assert_eq!(&buf[..len], b"READY=1\nSTATUS=listening");
     drop(receiver);
-    assert!(notify_to(name.as_ref(), "STOPPING=1").is_err());
-    assert!(notify_to("/no/such/socket".as_ref(), "READY=1").is_err());
+    assert!(manager.tell("STOPPING=1").is_err());
+    for nobody in [name.as_str(), "/no/such/socket"] {
+        let error = Manager::at(nobody.as_ref()).unwrap_err();
+        assert!(error.to_string().contains(nobody), "{error}");
+    }
 }
