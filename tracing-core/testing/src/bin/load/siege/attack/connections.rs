@@ -10,6 +10,8 @@ use std::os::unix::net::UnixStream;
 use abi::ipc::port::ProducerPort;
 use client::connection::{Attachment, Connection as _, SocketConnection};
 use os::socket::Stream;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use super::Target;
@@ -83,15 +85,24 @@ fn urgent(target: &Target, random: &mut Random) {
 }
 
 pub(super) fn descriptor(random: &mut Random) -> Option<OwnedFd> {
-    match random.below(7) {
+    match random.below(9) {
         0 => File::open("/dev/zero").ok().map(OwnedFd::from),
         1 => File::open("/").ok().map(OwnedFd::from),
         2 => File::open("/proc/self/exe").ok().map(OwnedFd::from),
         3 => UnixStream::pair().ok().map(|(one, _)| one.into()),
         4 => TcpListener::bind("127.0.0.1:0").ok().map(OwnedFd::from),
         5 => lingering().map(OwnedFd::from),
+        6 => memfd(random),
+        7 => eventfd(0, EventfdFlags::empty()).ok(),
         _ => std::io::stdin().as_fd().try_clone_to_owned().ok(),
     }
+}
+
+/// A file in memory that is not sealed, as long as some shared memory or far longer, with nothing in it.
+pub(super) fn memfd(random: &mut Random) -> Option<OwnedFd> {
+    let file = memfd_create("siege", MemfdFlags::CLOEXEC).ok()?;
+    ftruncate(&file, [0, 1 << 20, 1 << 40][random.below(3) as usize]).ok()?;
+    Some(file)
 }
 
 /// A connection with data that nobody reads, whose close waits for its peer.

@@ -15,7 +15,7 @@ use protos::{
 };
 
 use super::Target;
-use super::connections::descriptor;
+use super::connections::{descriptor, memfd};
 use crate::hostile::Random;
 
 /// Largest buffer of a config: all sessions and clones of this user stay below what the siege allows for buffers.
@@ -79,13 +79,14 @@ fn into_file(random: &mut Random) -> Request {
     Request::EnableTracing(EnableTracingRequest { trace_config, ..Default::default() })
 }
 
-/// Files that nobody reads, that are full, that take all; and what is no file.
+/// Files that nobody reads, that are full, that take all, that are memory of the service; and what is no file.
 fn file(random: &mut Random) -> Option<OwnedFd> {
     let open = |path| File::options().write(true).open(path).ok().map(OwnedFd::from);
-    match random.below(4) {
+    match random.below(5) {
         0 => std::io::pipe().ok().map(|(_, writer)| writer.into()),
         1 => open("/dev/full"),
         2 => open("/dev/null"),
+        3 => memfd(random),
         _ => descriptor(random),
     }
 }
