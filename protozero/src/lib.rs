@@ -129,6 +129,8 @@ pub mod sink;
 mod splice;
 #[cfg(feature = "text")]
 pub mod text;
+#[doc(hidden)]
+pub mod time;
 #[cfg(feature = "alloc")]
 mod unknown;
 pub mod wire;

@@ -352,6 +352,10 @@ pub trait Message: Encode + for<'a> Merge<'a> + Default + Clone + PartialEq + De
 
 impl<M: Message> Message for Box<M> {}
 
+/// `google.protobuf.Empty`, for code that was written for prost: see `plain_types` of the generator. Decoding drops all
+/// fields.
+impl Message for () {}
+
 #[cfg(target_has_atomic = "ptr")]
 impl<M: Message + Clone> Message for Arc<M> {}
 

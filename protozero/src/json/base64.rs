@@ -48,11 +48,15 @@ pub(super) fn encode(bytes: &[u8], out: &mut Output) {
     }
 }
 
-/// Appends the bytes of `text`: standard or URL-safe digits, padded or not. False if it is not base64.
+/// Appends the bytes of `text`: standard or URL-safe digits, padded or not. False if it is not base64. Bits of the last
+/// digit that belong to no byte are ignored, as in the parsers of C++ and Go.
 pub(super) fn decode(text: &[u8], out: &mut Vec<u8>) -> bool {
     let digits = text.iter().position(|&byte| byte == b'=').unwrap_or(text.len());
     let (digits, padding) = text.split_at(digits);
-    let is_padded = digits.len() % 4 + padding.len() == 4 && padding.iter().all(|&b| b == b'=');
+    // Only a group that is not full is padded.
+    let is_padded = digits.len() % 4 != 0
+        && digits.len() % 4 + padding.len() == 4
+        && padding.iter().all(|&b| b == b'=');
     if digits.len() % 4 == 1 || !(padding.is_empty() || is_padded) {
         return false;
     }

@@ -10,10 +10,16 @@ use crate::error::{DecodeError, ReadError, WriteError};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PrintError {
-    /// The bytes are not a valid message.
+    /// The bytes are not a valid message. In the content of an `Any`, the offset is one in that content.
     Decode(DecodeError),
-    /// A value that JSON cannot express: what it is, and why.
-    Value(String),
+    /// A value that JSON cannot express.
+    Value {
+        /// The field, from the full name of the message on, with the names of JSON: `shop.Order.lines[3].price`. Empty
+        /// if the message as a whole is meant.
+        path: String,
+        /// What it is, and why.
+        message: String,
+    },
     /// The output failed.
     #[cfg(feature = "std")]
     Write(std::io::Error),
@@ -21,11 +27,25 @@ pub enum PrintError {
 
 impl PrintError {
     pub(super) fn value(what: &str, why: &str) -> Self {
-        Self::Value(format!("{what}: {why}"))
+        Self::Value { path: String::new(), message: format!("{what}: {why}") }
     }
 
     pub(super) fn encode(error: WriteError) -> Self {
-        Self::Value(error.to_string())
+        Self::Value { path: String::new(), message: error.to_string() }
+    }
+
+    /// The field that is malformed or cannot be expressed, from the full name of the message on; empty if no field is
+    /// meant.
+    ///
+    /// A path is for people. Its form may change.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Decode(error) => error.path(),
+            Self::Value { path, .. } => path,
+            #[cfg(feature = "std")]
+            Self::Write(_) => "",
+        }
     }
 }
 
@@ -46,7 +66,8 @@ impl fmt::Display for PrintError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Decode(error) => error.fmt(f),
-            Self::Value(text) => f.write_str(text),
+            Self::Value { path, message } if path.is_empty() => f.write_str(message),
+            Self::Value { path, message } => write!(f, "{path}: {message}"),
             #[cfg(feature = "std")]
             Self::Write(error) => error.fmt(f),
         }

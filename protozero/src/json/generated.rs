@@ -1,6 +1,6 @@
 //! JSON of messages that know their descriptor: the type is all that a caller names.
 
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{ParseOptions, PrintError, PrintOptions, parse, print, print_bytes, write_bytes};
@@ -8,7 +8,6 @@ use crate::message::Message;
 use crate::named::Named;
 use crate::reflect::Reflect;
 use crate::text::TextErrors;
-use crate::text::error::TextError;
 
 /// Prints `message` as JSON: a generated message, a `&dyn Reflect` or a dynamic message.
 ///
@@ -45,7 +44,8 @@ pub fn to_vec(message: &(impl Reflect + ?Sized)) -> Result<Vec<u8>, PrintError> 
     to_string(message).map(String::into_bytes)
 }
 
-/// Prints `message` to `output`, in pieces of some kilobytes.
+/// Prints `message` to `output`, in pieces of some kilobytes. The message is encoded first, so this takes the memory of
+/// its bytes, and not that of the text.
 ///
 /// # Errors
 /// Those of [`to_string`], and [`PrintError::Write`].
@@ -90,7 +90,7 @@ pub fn from_str_with<M: Message + Named + 'static>(
         return Ok(message);
     }
     let bytes = parse::parse_text(&descriptor, text, options)?;
-    decode(&bytes, text.as_bytes(), options)
+    M::decode(&bytes).map_err(|error| parse::not_decoded(&error, text.as_bytes(), options))
 }
 
 /// [`from_str`] for bytes.
@@ -114,17 +114,5 @@ pub fn from_slice_with<M: Message + Named + 'static>(
     }
     // The parser of bytes makes the error, with its place.
     let bytes = parse::parse(&M::descriptor(), text, options)?;
-    decode(&bytes, text, options)
-}
-
-/// Decodes what `text` was parsed to.
-fn decode<M: Message>(
-    bytes: &[u8],
-    text: &[u8],
-    options: &ParseOptions<'_>,
-) -> Result<M, TextErrors> {
-    M::decode(bytes).map_err(|error| {
-        let error = TextError::new(text, 0..0, error.to_string());
-        TextErrors::new(options.file, [error].into())
-    })
+    M::decode(&bytes).map_err(|error| parse::not_decoded(&error, text, options))
 }

@@ -5,6 +5,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::parse::unescaped;
+
 /// What is open.
 enum Open<'t> {
     /// An object, and the name of the value that is read.
@@ -55,6 +57,7 @@ fn print(root: &str, opened: &[Open<'_>]) -> String {
         match open {
             Open::Object(None) => {}
             Open::Object(Some(name)) => {
+                let name = &*unescaped(name);
                 let end = name.char_indices().nth(NAME_MAX).map(|(at, _)| at);
                 let shown = end.and_then(|end| name.get(..end)).unwrap_or(name);
                 let more = if end.is_some() { "..." } else { "" };

@@ -110,7 +110,24 @@ impl Table {
         let mut by_name: Vec<u32> = named.collect();
         by_name.sort_by(|a, b| data(a).name.cmp(&data(b).name));
         let mut by_json_name = by_name.clone();
-        by_json_name.sort_by(|a, b| data(a).json_name.cmp(&data(b).json_name));
+        // Old schemas have fields with the same name in JSON: it is that of the field with this name in the schema.
+        let is_other = |at: &u32| data(at).json_name != data(at).name;
+        by_json_name.sort_by(|a, b| {
+            let order = data(a).json_name.cmp(&data(b).json_name);
+            order.then(is_other(a).cmp(&is_other(b)))
+        });
+        let mut hidden = Vec::new();
+        by_json_name.dedup_by(|at, first| {
+            let is_hidden = data(first).json_name == data(at).json_name;
+            hidden.extend(is_hidden.then_some(*at));
+            is_hidden
+        });
+        for at in hidden {
+            if let Some(field) = fields.get_mut(at as usize) {
+                field.json_key = field.original_key;
+                field.set_short_key(&keys);
+            }
+        }
         Self {
             form,
             keys: keys.into(),
@@ -218,27 +235,9 @@ impl Field {
         };
         let json_key = key(if data.extension { &data.name } else { &data.json_name });
         let original_key = if data.extension { json_key } else { key(&data.name) };
-        let mut short_key = [0; SHORT_KEY_BYTES + 1];
-        let key = keys.get(json_key.0 as usize..json_key.1 as usize).unwrap_or_default();
-        let short = short_key.get_mut(..key.len()).filter(|_| key.len() <= SHORT_KEY_BYTES);
-        let short_key_len = short.map_or(0, |short| {
-            short.copy_from_slice(key);
-            key.len() as u8
-        });
-        #[cfg(feature = "std")]
-        let end_key = {
-            let mut end = [0; SHORT_KEY_BYTES];
-            let before = SHORT_KEY_BYTES - usize::from(short_key_len);
-            if short_key_len != 0
-                && let Some(end) = end.get_mut(before..)
-            {
-                end.copy_from_slice(key);
-            }
-            end
-        };
         let is_packable = data.repeated() && data.ty.packable();
         let run_type = if is_packable { tag::LEN } else { wire_type(data) };
-        Self {
+        let mut field = Self {
             number: data.number,
             tag: tag::tag(data.number, wire_type(data)),
             run_tag: tag::tag(data.number, run_type),
@@ -250,13 +249,37 @@ impl Field {
             nullable: is_nullable(schema, data.ty),
             slot: 0,
             oneof: data.oneof,
-            short_key,
+            short_key: [0; SHORT_KEY_BYTES + 1],
             #[cfg(feature = "std")]
-            end_key,
-            short_key_len,
+            end_key: [0; SHORT_KEY_BYTES],
+            short_key_len: 0,
             json_key,
             original_key,
             at,
+        };
+        field.set_short_key(keys);
+        field
+    }
+
+    /// Copies the key from `keys`, if it is short.
+    fn set_short_key(&mut self, keys: &[u8]) {
+        let (begin, end) = self.json_key;
+        let key = keys.get(begin as usize..end as usize).unwrap_or_default();
+        self.short_key = [0; SHORT_KEY_BYTES + 1];
+        self.short_key_len = 0;
+        if key.len() > SHORT_KEY_BYTES {
+            return;
+        }
+        if let Some(short) = self.short_key.get_mut(..key.len()) {
+            short.copy_from_slice(key);
+            self.short_key_len = key.len() as u8;
+        }
+        #[cfg(feature = "std")]
+        {
+            self.end_key = [0; SHORT_KEY_BYTES];
+            if let Some(end) = self.end_key.get_mut(SHORT_KEY_BYTES - key.len()..) {
+                end.copy_from_slice(key);
+            }
         }
     }
 }

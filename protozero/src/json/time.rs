@@ -1,156 +1,31 @@
-//! Times and durations as text: `2026-11-23T19:59:58.5Z`, `1.5s`.
+//! Times and durations in the output of a printer.
 
 use core::fmt::Write as _;
-use core::ops::RangeInclusive;
 
 use super::output::Output;
-
-/// Seconds of the years 1 to 9999.
-const TIMESTAMPS: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
-/// Seconds of about 10,000 years.
-const DURATIONS: RangeInclusive<i64> = -315_576_000_000..=315_576_000_000;
-const NANOS: i32 = 1_000_000_000;
-const DAY: i64 = 86_400;
+use crate::time::{date_and_time, is_duration, put_nanos};
+pub(super) use crate::time::{duration, timestamp};
 
 /// Appends a timestamp. False if it is out of range.
 pub(super) fn put_timestamp(seconds: i64, nanos: i32, out: &mut Output) -> bool {
-    if !TIMESTAMPS.contains(&seconds) || !(0..NANOS).contains(&nanos) {
-        return false;
-    }
-    let (year, month, day) = date(seconds.div_euclid(DAY));
-    let second = seconds.rem_euclid(DAY);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    let two = |value: u64| [b'0' + (value / 10 % 10) as u8, b'0' + (value % 10) as u8];
-    let parts = [year / 100, year % 100, month, day, hour as _, minute as _, second as _];
-    let [[a, b], [c, d], [e, f], [g, h], [i, j], [k, l], [m, n]] =
-        parts.map(|part| two(part as u64));
-    out.put(&[a, b, c, d, b'-', e, f, b'-', g, h, b'T', i, j, b':', k, l, b':', m, n]);
-    put_nanos(nanos.unsigned_abs(), out);
+    let Some(text) = date_and_time(seconds, nanos) else { return false };
+    out.put(&text);
+    // Writing to memory cannot fail, here and below.
+    let _ = put_nanos(nanos.unsigned_abs(), out);
     out.push(b'Z');
     true
 }
 
 /// Appends a duration. False if it is out of range, or its parts have different signs.
 pub(super) fn put_duration(seconds: i64, nanos: i32, out: &mut Output) -> bool {
-    let has_one_sign = seconds == 0 || nanos == 0 || (seconds < 0) == (nanos < 0);
-    if !DURATIONS.contains(&seconds) || nanos <= -NANOS || nanos >= NANOS || !has_one_sign {
+    if !is_duration(seconds, nanos) {
         return false;
     }
     if seconds < 0 || nanos < 0 {
         out.push(b'-');
     }
-    // Writing to memory cannot fail, here and below.
     let _ = write!(out, "{}", seconds.unsigned_abs());
-    put_nanos(nanos.unsigned_abs(), out);
+    let _ = put_nanos(nanos.unsigned_abs(), out);
     out.push(b's');
     true
-}
-
-/// No digits, or 3, 6 or 9 after a point.
-fn put_nanos(nanos: u32, out: &mut Output) {
-    let _ = match nanos {
-        0 => Ok(()),
-        _ if nanos.is_multiple_of(1_000_000) => write!(out, ".{:03}", nanos / 1_000_000),
-        _ if nanos.is_multiple_of(1_000) => write!(out, ".{:06}", nanos / 1_000),
-        _ => write!(out, ".{nanos:09}"),
-    };
-}
-
-/// Seconds and nanoseconds of an RFC 3339 time.
-pub(super) fn timestamp(text: &str) -> Option<(i64, i32)> {
-    let bytes = text.as_bytes();
-    let fixed = bytes.get(..19)?;
-    let is_separated = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')]
-        .into_iter()
-        .all(|(at, separator)| fixed[at] == separator);
-    let part = |from: usize, to: usize| number(&fixed[from..to]);
-    let (year, month, day) = (part(0, 4)?, part(5, 7)?, part(8, 10)?);
-    let (hour, minute, second) = (part(11, 13)?, part(14, 16)?, part(17, 19)?);
-    let is_time = (1..=12).contains(&month)
-        && (1..=days_of(year, month)).contains(&day)
-        && hour < 24
-        && minute < 60
-        && second < 60;
-    let (nanos, rest) = fraction(&bytes[19..])?;
-    let offset = match rest {
-        b"Z" => 0,
-        &[sign @ (b'+' | b'-'), ref digits @ ..] if digits.len() == 5 && digits[2] == b':' => {
-            let (hours, minutes) = (number(&digits[..2])?, number(&digits[3..])?);
-            if hours >= 24 || minutes >= 60 {
-                return None;
-            }
-            let offset = hours * 3600 + minutes * 60;
-            if sign == b'-' { -offset } else { offset }
-        }
-        _ => return None,
-    };
-    let seconds = days(year, month, day) * DAY + hour * 3600 + minute * 60 + second - offset;
-    (is_separated && is_time && TIMESTAMPS.contains(&seconds)).then_some((seconds, nanos))
-}
-
-/// Seconds and nanoseconds of a text such as `-1.5s`.
-pub(super) fn duration(text: &str) -> Option<(i64, i32)> {
-    let bytes = text.strip_suffix('s')?.as_bytes();
-    let (is_negative, bytes) = match bytes {
-        [b'-', rest @ ..] => (true, rest),
-        _ => (false, bytes),
-    };
-    let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let (whole, rest) = bytes.split_at(digits);
-    let seconds = if whole.len() <= 12 { number(whole)? } else { return None };
-    let (nanos, rest) = fraction(rest)?;
-    if !rest.is_empty() || !DURATIONS.contains(&seconds) {
-        return None;
-    }
-    Some(if is_negative { (-seconds, -nanos) } else { (seconds, nanos) })
-}
-
-/// The nanoseconds of `.5`, at most nine digits, and what comes behind.
-fn fraction(text: &[u8]) -> Option<(i32, &[u8])> {
-    let [b'.', text @ ..] = text else { return Some((0, text)) };
-    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    if !(1..=9).contains(&digits) {
-        return None;
-    }
-    let (digits, rest) = text.split_at(digits);
-    let mut nanos = i32::try_from(number(digits)?).ok()?;
-    for _ in digits.len()..9 {
-        nanos *= 10;
-    }
-    Some((nanos, rest))
-}
-
-/// The number of these digits, at least one and at most eighteen.
-fn number(digits: &[u8]) -> Option<i64> {
-    let is_number = (1..=18).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
-    is_number.then(|| digits.iter().fold(0, |n, digit| n * 10 + i64::from(digit - b'0')))
-}
-
-fn days_of(year: i64, month: i64) -> i64 {
-    match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Days since 1970 of a date. Years begin with March here, so that a leap day is the last of its year.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = year - i64::from(month <= 2);
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
-}
-
-/// The date of a day since 1970.
-fn date(day: i64) -> (i64, i64, i64) {
-    let day = day + 719_468;
-    let (era, of_era) = (day.div_euclid(146_097), day.rem_euclid(146_097));
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (era * 400 + year + i64::from(month <= 2), month, day)
 }

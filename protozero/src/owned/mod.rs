@@ -68,6 +68,7 @@ mod shared;
 mod text;
 mod view_macro;
 mod whole;
+mod wrapped;
 
 use core::mem::size_of;
 
@@ -106,6 +107,7 @@ pub use text::{
     Utf8View,
 };
 pub(crate) use whole::{count, encoded, to_front, to_vec};
+pub use wrapped::Wrapped;
 
 /// Result of decoding a field into a struct.
 pub type Merged = Result<(), ReadError>;

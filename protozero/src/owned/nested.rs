@@ -98,6 +98,17 @@ impl<'a, M: Merge<'a>> Merge<'a> for Box<M> {
     }
 }
 
+/// The message without fields.
+impl Encode for () {
+    fn encode_fields<O: Output>(&self, _: &mut O) {}
+}
+
+impl<'a> Merge<'a> for () {
+    fn merge_field(&mut self, _: Field<'a>, _: DecodeContext<'_>) -> Result<(), ReadError> {
+        Ok(())
+    }
+}
+
 /// A message that several values share. Decoding into it copies it if others have it.
 #[cfg(target_has_atomic = "ptr")]
 impl<M: Encode> Encode for Arc<M> {
@@ -132,7 +143,7 @@ impl<'a, M: Merge<'a> + Clone> Merge<'a> for Arc<M> {
     }
 }
 
-fn merge_body<'a, M: Merge<'a>>(
+pub(super) fn merge_body<'a, M: Merge<'a>>(
     slot: &mut M,
     field: &Field<'a>,
     body: &'a [u8],

@@ -16,7 +16,9 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::cell::Cell;
 
+use super::keys::Keys;
 use super::lexer::Lexer;
+use super::order::Key;
 use super::text::Text;
 use crate::decode::limits::{JsonSource, Part, Slot, growth_of};
 use crate::decode::{DecodeContext, DecodeMemory, Field as WireField, Value};
@@ -35,6 +37,8 @@ use crate::wire::tag::LEN;
 pub(in crate::json) fn parse<M: Message>(descriptor: &MessageDescriptor, text: &str) -> Option<M> {
     let source = Source {
         schema: &descriptor.pool().0,
+        text: text.as_bytes(),
+        keys: Keys::new(),
         pending: Cell::new(Pending::Nothing),
         left: Cell::new(None),
     };
@@ -69,6 +73,9 @@ enum Pending {
 /// The parser, for structs that ask for values.
 struct Source<'p> {
     schema: &'p Schema,
+    /// The whole text. Every other text of this parser is the rest of it.
+    text: &'p [u8],
+    keys: Keys<'p>,
     pending: Cell<Pending>,
     /// Bytes behind the message or the entry that was asked for. None if nothing was.
     left: Cell<Option<usize>>,
@@ -79,7 +86,7 @@ fn refused() -> ReadError {
     DecodeErrorKind::WireTypeMismatch.at(0)
 }
 
-impl Source<'_> {
+impl<'p> Source<'p> {
     fn take(&self, pending: Pending) -> Result<(), ReadError> {
         if self.pending.take() == pending { Ok(()) } else { Err(refused()) }
     }
@@ -158,12 +165,33 @@ impl Source<'_> {
         match field.shape {
             Shape::One => self.element(slot, field, text, context),
             Shape::List => text.items(*b"[]", |text| self.element(slot, field, text, context)),
-            Shape::Map(of) => text.items(*b"{}", |text| {
-                text.peek();
-                self.pending.set(Pending::Entry(of));
-                let value = Value::Group(text.remaining());
-                self.merge_rest(slot, field, value, text, context)
-            }),
+            Shape::Map(of) => {
+                let around = self.keys.begin();
+                text.items(*b"{}", |text| {
+                    text.peek();
+                    self.pending.set(Pending::Entry(of));
+                    let value = Value::Group(text.remaining());
+                    self.merge_rest(slot, field, value, text, context)
+                })?;
+                self.keys.end(around).then_some(())
+            }
+        }
+    }
+
+    /// The key of an entry, whose text ends before `rest`, to compare it with others. None if it has escapes.
+    #[inline]
+    fn key_of(&self, ty: Type, value: Value<'_>, rest: &[u8]) -> Option<Key<'p>> {
+        match value {
+            Value::Len(text) => {
+                // Its text is that of the whole text, which lives longer.
+                let end = self.text.len().checked_sub(rest.len() + 1)?;
+                let begin = end.checked_sub(text.len())?;
+                self.text.get(begin..end).map(Key::Text)
+            }
+            Value::Group(_) => None,
+            Value::Varint(bits) => Some(Key::new(ty, Value::Varint(bits))),
+            Value::Fixed32(bits) => Some(Key::new(ty, Value::Fixed32(bits))),
+            Value::Fixed64(bits) => Some(Key::new(ty, Value::Fixed64(bits))),
         }
     }
 
@@ -339,6 +367,7 @@ impl JsonSource for Source<'_> {
                 ty if text.peek() == Some(b'"') => text.integer(ty)?,
                 _ => return None,
             };
+            self.keys.add(self.key_of(field.ty, value, text.remaining())?);
             text.take(b':').then_some((WireField { number: 1, value, raw: &[] }, text.remaining()))
         };
         part().ok_or_else(refused)

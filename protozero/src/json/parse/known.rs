@@ -165,8 +165,11 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// `aB.c` as `a_b.c`; none if the path has an underscore.
+/// `aB.c` as `a_b.c`; none if the path has an underscore, or is empty.
 fn snake_case(path: &str) -> Option<String> {
+    if path.is_empty() {
+        return None;
+    }
     let mut snake = String::with_capacity(path.len() + 4);
     for letter in path.chars() {
         match letter {

@@ -1,5 +1,8 @@
 //! Maps, whose entries are written in the order of their keys.
 
+use alloc::collections::BTreeSet;
+use alloc::format;
+
 use super::lexer::{Parsed, number_len};
 use super::number::not_in_range;
 use super::order::{self, Key};
@@ -7,6 +10,7 @@ use super::{Parser, Put};
 use crate::dynamic::schema::Type;
 use crate::json::scan;
 use crate::json::table::Field;
+use crate::text::error::quote;
 
 /// Where a key was written. Of a number only the place of its entry is known, as it is decoded from there.
 #[derive(Clone, Copy)]
@@ -23,9 +27,14 @@ impl<'t> Parser<'t> {
             return self.fault("the schema has a map without keys or values");
         };
         let entries = self.out.len();
+        self.lexer.peek();
+        let begin = self.lexer.position();
         if !self.begin_object()? {
             return Ok(());
         }
+        // Decoders count an entry as a message.
+        let level = level + 1;
+        self.check_level(level)?;
         let (mut last, mut is_sorted) = (None, true);
         loop {
             let entry = self.out.len();
@@ -51,11 +60,46 @@ impl<'t> Parser<'t> {
                 break;
             }
         }
-        if !is_sorted {
-            let len = order::sort_entries(self.out.since(entries), key_field.ty);
-            self.out.truncate(entries + len);
+        if !is_sorted && !order::sort_entries(self.out.since(entries), key_field.ty) {
+            return self.key_again(key_field, begin);
         }
         Ok(())
+    }
+
+    /// The fault of the object at `begin`, which was parsed, and in which a key occurs twice.
+    #[cold]
+    #[inline(never)]
+    fn key_again(&mut self, field: &Field, begin: usize) -> Parsed<()> {
+        self.lexer.go_to(begin);
+        let (mut keys, mut depth) = (BTreeSet::new(), 0u32);
+        while let Some(byte) = self.lexer.peek() {
+            let at = self.lexer.position();
+            if byte != b'"' {
+                self.lexer.take(byte);
+                match byte {
+                    b'{' | b'[' => depth += 1,
+                    b'}' | b']' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                continue;
+            }
+            let key = self.lexer.string("a name")?;
+            let end = self.lexer.position();
+            if depth != 1 || self.lexer.peek() != Some(b':') {
+                continue;
+            }
+            // Two texts can be one key: 1 and 1.0.
+            let written = self.out.len();
+            self.key(field, &key, at)?;
+            let is_new = keys.insert(self.out.get(written).to_vec());
+            self.out.truncate(written);
+            if !is_new {
+                self.lexer.go_to(end);
+                let key = quote(key.as_bytes());
+                return self.lexer.fault(at, format!("the key `{key}` is set twice"));
+            }
+        }
+        self.lexer.fault(begin, "a key is set twice")
     }
 
     /// Takes the key of an entry and its colon, and writes it. Returns the length of its text.

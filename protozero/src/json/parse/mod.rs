@@ -7,6 +7,8 @@
 
 #[cfg(feature = "std")]
 mod direct;
+#[cfg(feature = "std")]
+mod keys;
 mod known;
 mod lexer;
 mod map;
@@ -29,6 +31,7 @@ use super::table::{Field, Form, Shape, Table};
 use crate::decode::limits::DEPTH_MAX;
 use crate::dynamic::schema::{FieldAt, Schema, Symbol, Type};
 use crate::dynamic::{DynamicMessage, MessageDescriptor};
+use crate::error::DecodeError;
 use crate::text::error::{TextError, TextErrors, nearest, quote};
 use crate::wire::tag::{BEGIN_GROUP, END_GROUP, LEN, VARINT};
 #[cfg(feature = "std")]
@@ -79,9 +82,31 @@ pub(super) fn message(
     options: &ParseOptions<'_>,
 ) -> Result<DynamicMessage, TextErrors> {
     let bytes = parse(&descriptor, text, options)?;
-    DynamicMessage::decode(descriptor, &bytes).map_err(|error| {
-        TextErrors::new(options.file, [TextError::new(text, 0..0, error.to_string())].into())
-    })
+    DynamicMessage::decode(descriptor, &bytes).map_err(|error| not_decoded(&error, text, options))
+}
+
+/// The error of a text whose bytes are refused, such as those of a message that would take too much memory. Offsets in
+/// these bytes mean nothing to who wrote the text.
+#[cold]
+pub(super) fn not_decoded(
+    error: &DecodeError,
+    text: &[u8],
+    options: &ParseOptions<'_>,
+) -> TextErrors {
+    let path = error.path().to_string();
+    let error = TextError::new(text, 0..0, error.kind.to_string()).with_path(|_| path);
+    TextErrors::new(options.file, [error].into())
+}
+
+/// The text that a name with escapes means.
+pub(super) fn unescaped(name: &str) -> Cow<'_, str> {
+    if !name.contains('\\') {
+        return Cow::Borrowed(name);
+    }
+    match Lexer::new(&format!("\"{name}\"")).string("a name") {
+        Ok(text) => Cow::Owned(text.into_owned()),
+        Err(_) => Cow::Borrowed(name),
+    }
 }
 
 struct Parser<'t> {
@@ -283,13 +308,18 @@ impl<'t> Parser<'t> {
             let key = self.name_at(begin);
             return self.lexer.fault(begin, format!("the field `{key}` is set twice"));
         }
-        if self.lexer.peek() == Some(b'n') && self.lexer.take_word("null") {
-            return self.null(field);
+        let is_null = self.lexer.peek() == Some(b'n') && self.lexer.take_word("null");
+        if is_null && !(field.nullable && field.shape == Shape::One) {
+            return Ok(());
         }
         if !field.oneof.is_none_or(|oneof| oneofs.insert(oneof)) {
             let key = self.name_at(begin);
             let message = format!("`{key}`: another field of the same oneof is set, too");
             return self.lexer.fault(begin, message);
+        }
+        if is_null {
+            self.null(field);
+            return Ok(());
         }
         self.field(field, level)
     }
@@ -317,12 +347,14 @@ impl<'t> Parser<'t> {
         self.lexer.fault(begin, text)
     }
 
-    /// A field that is `null`: not set, but for the types that have this value.
-    fn null(&mut self, field: &Field) -> Parsed<()> {
-        if field.shape != Shape::One || !field.nullable {
-            return Ok(());
-        }
+    /// Writes `null`, which is a value of the type of this field.
+    fn null(&mut self, field: &Field) {
         match field.ty {
+            Type::Message(_) if field.wire_type() == BEGIN_GROUP => {
+                self.out.tag(field.number, BEGIN_GROUP);
+                self.out.put(&[0x08, 0]);
+                self.out.tag(field.number, END_GROUP);
+            }
             Type::Message(_) => {
                 self.out.tag(field.number, LEN);
                 self.out.put(&[2, 0x08, 0]);
@@ -333,7 +365,6 @@ impl<'t> Parser<'t> {
             }
             _ => {}
         }
-        Ok(())
     }
 
     /// Parses the value of a field.

@@ -23,6 +23,11 @@ impl<'b> Key<'b> {
     pub(super) fn of(ty: Type, entry: &'b [u8]) -> Self {
         let key = Reader::new(entry).next_field();
         let Ok(Some(Field { value, .. })) = key else { return Self::Number(0) };
+        Self::new(ty, value)
+    }
+
+    /// The key that is `value`.
+    pub(super) fn new(ty: Type, value: Value<'b>) -> Self {
         let signed = |value: i64| value.cast_unsigned() ^ (1 << 63);
         Self::Number(match (ty, value) {
             (_, Value::Len(text)) => return Self::Text(text),
@@ -73,10 +78,9 @@ fn item_number(item: &[u8]) -> u32 {
     0
 }
 
-/// Sorts the entries of a map with keys of type `ty`. Of equal keys the last entry remains. Returns the length of what
-/// remains.
+/// Sorts the entries of a map with keys of type `ty`. False if two have the same key.
 #[cold]
-pub(super) fn sort_entries(entries: &mut [u8], ty: Type) -> usize {
+pub(super) fn sort_entries(entries: &mut [u8], ty: Type) -> bool {
     let mut all: Vec<(Key<'_>, &[u8])> = Vec::new();
     let mut reader = Reader::new(entries);
     while let Ok(Some(field)) = reader.next_field() {
@@ -84,12 +88,14 @@ pub(super) fn sort_entries(entries: &mut [u8], ty: Type) -> usize {
             all.push((Key::of(ty, body), field.raw));
         }
     }
-    // The sort is stable, so the last of equal keys is the first from the end.
     all.sort_by_key(|(key, _)| *key);
-    all.reverse();
-    all.dedup_by_key(|(key, _)| *key);
+    if all.windows(2).any(|pair| matches!(pair, [(first, _), (second, _)] if first == second)) {
+        return false;
+    }
     let mut sorted = Vec::with_capacity(entries.len());
-    all.into_iter().rev().for_each(|(_, raw)| sorted.extend_from_slice(raw));
-    entries[..sorted.len()].copy_from_slice(&sorted);
-    sorted.len()
+    all.into_iter().for_each(|(_, raw)| sorted.extend_from_slice(raw));
+    if let Some(entries) = entries.get_mut(..sorted.len()) {
+        entries.copy_from_slice(&sorted);
+    }
+    true
 }

@@ -211,6 +211,9 @@ impl<'p> Printer<'p> {
 
 /// `a_b.c` as `aB.c`; none if that is not `a_b.c` again.
 fn camel_case(path: &str) -> Option<String> {
+    if path.is_empty() {
+        return None;
+    }
     let mut camel = String::with_capacity(path.len());
     let mut letters = path.chars();
     while let Some(letter) = letters.next() {

@@ -11,6 +11,7 @@ use super::Printer;
 use super::entry::{Entry, EntryType, Key, next_tag, read_value};
 use super::scalar;
 use super::stop::{NextTag, Printed, Stop};
+use crate::decode::limits::DEPTH_MAX;
 use crate::decode::{Fields, Value as Wire};
 use crate::dynamic::MEMORY_MAX;
 use crate::dynamic::schema::Type;
@@ -33,6 +34,11 @@ impl<'p> Printer<'p> {
             fields.skip(field.tag).map_err(|_| fields.fail())?;
             return Ok(next_tag(fields)?);
         };
+        // Decoders count an entry as a message.
+        let level = level + 1;
+        if level > DEPTH_MAX {
+            return Err(DecodeErrorKind::TooDeep.at(0).into());
+        }
         let map = Map { field, ty, level };
         if ty.key.ty == Type::String && !ty.value.closed && !self.is_careful {
             let mut behind = *fields;

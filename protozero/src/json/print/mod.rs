@@ -13,6 +13,7 @@ mod back;
 mod direct;
 mod entry;
 mod known;
+mod located;
 mod map;
 mod order;
 mod scalar;
@@ -38,6 +39,7 @@ pub use direct::Direct;
 #[cfg(feature = "std")]
 pub(super) use direct::to_string as direct;
 use entry::next_tag;
+use located::located;
 pub(super) use order::Seen;
 use order::elements;
 use source::Source;
@@ -63,13 +65,23 @@ pub(super) fn to_string(
         }
         Err(stop) => {
             if let Stop::Error(error) = *stop {
-                return Err(error);
+                return Err(located(error, descriptor, bytes, &printer.out));
             }
         }
     }
+    careful(descriptor, bytes, options)
+}
+
+/// [`to_string`] with care.
+fn careful(
+    descriptor: &MessageDescriptor,
+    bytes: &[u8],
+    options: &PrintOptions,
+) -> Result<String, PrintError> {
     let mut printer = Printer::new(descriptor, options, bytes.len());
     printer.is_careful = true;
-    printer.message(descriptor.index, bytes, 0).map_err(|stop| stop.into_error())?;
+    let printed = printer.message(descriptor.index, bytes, 0);
+    printed.map_err(|stop| located(stop.into_error(), descriptor, bytes, &printer.out))?;
     let text = printer.out.into_string();
     text.ok_or_else(|| PrintError::value("the output", "is not UTF-8"))
 }
@@ -85,8 +97,12 @@ pub(super) fn to_writer(
     printer.writer = Some(out);
     // What is written cannot be taken back.
     printer.is_careful = true;
-    let printed = printer.message(descriptor.index, bytes, 0);
-    printed.and_then(|()| printer.write_out()).map_err(|stop| stop.into_error())
+    let printed = printer.message(descriptor.index, bytes, 0).and_then(|()| printer.write_out());
+    printed.map_err(|stop| match stop.into_error() {
+        error @ PrintError::Write(_) => error,
+        // The output that tells the place was written in pieces.
+        error => careful(descriptor, bytes, options).err().unwrap_or(error),
+    })
 }
 
 struct Printer<'p> {
@@ -523,8 +539,8 @@ impl<'p> Printer<'p> {
             }
             Type::String => {
                 let bytes = from.bytes()?;
-                if self.is_careful {
-                    self.check_text(field, bytes)?;
+                if self.is_careful && core::str::from_utf8(bytes).is_err() {
+                    return Err(PrintError::value("a string", "is not UTF-8").into());
                 }
                 self.out.put_string(bytes);
             }

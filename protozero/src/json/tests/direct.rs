@@ -162,7 +162,7 @@ fn by_bytes<M: Message + Named + 'static>(message: &M) -> String {
 }
 
 #[track_caller]
-fn same<M: Message + Named + 'static>(message: &M, is_direct: bool) {
+pub(super) fn same<M: Message + Named + 'static>(message: &M, is_direct: bool) {
     let direct = print::direct(&M::descriptor(), |out| message.put_direct(out));
     assert_eq!(direct.is_some(), is_direct, "{message:?}");
     assert_eq!(to_string(message).expect("JSON"), by_bytes(message));
@@ -295,7 +295,7 @@ fn parsed<M: Message + Named + 'static>(text: &str) -> Option<M> {
 
 /// Parses `text` as a struct and as bytes. `is_direct`: without the bytes.
 #[track_caller]
-fn reads<M: Message + Named + 'static>(text: &str, is_direct: bool) {
+pub(super) fn reads<M: Message + Named + 'static>(text: &str, is_direct: bool) {
     let direct = parse::direct::<M>(&M::descriptor(), text);
     assert_eq!(direct.is_some(), is_direct, "{text}");
     assert!(direct.is_none() || direct == parsed(text), "{text}");
@@ -316,7 +316,9 @@ fn structs_are_parsed_like_their_bytes() {
         r#"{"ratio":-0.0,"numbers":["-9223372036854775808",9223372036854775807,1.0]}"#,
         r#"{"ratio":"1.5","large":"18446744073709551615","raw":"_-8","name":null}"#,
         r#"{"is_on":true,"a_name_that_is_longer_than_most":3,"numbers":[],"byFlag":{}}"#,
-        r#"{"byId":{"2":"a","1":"b","2":"c"},"texts":[],"at":"1970-01-01T00:00:00Z"}"#,
+        r#"{"byId":{"2":"a","1":"b"},"texts":[],"at":"1970-01-01T00:00:00Z"}"#,
+        r#"{"byFlag":{"true":{"byId":{"2":"a","1":"b"}},"false":{"byId":{"1":"a"}}}}"#,
+        r#"{"byName":{"b":1,"a":2,"":3},"byFixed":{"18446744073709551615":1,"0":2}}"#,
         r#"{"number":0}"#,
     ] {
         reads::<All>(text, true);
@@ -374,9 +376,19 @@ fn texts_that_are_wrong_or_rare() {
         r#"{"nope":1}"#,
         r#"{"small":nul}"#,
         r#"{"[t.x]":1}"#,
+        // A key twice.
+        r#"{"byId":{"2":"a","1":"b","2":"c"}}"#,
+        r#"{"byId":{"1":"a","1.0":"b"}}"#,
+        r#"{"byName":{"a":1,"a":2}}"#,
+        r#"{"byFlag":{"true":{"byId":{"1":"a"},"byName":{"b":1}},"true":{}}}"#,
+        r#"{"byFlag":{"true":{"byId":{"2":"a","1":"b","2":"c"}},"false":{}}}"#,
+        // Escapes in a key are read by the other parser.
+        r#"{"byName":{"\u0061":1,"b":2}}"#,
     ] {
         reads::<All>(text, false);
     }
+    assert!(from_str::<All>(r#"{"byName":{"\u0061":1,"b":2}}"#).is_ok());
+    assert!(from_str::<All>(r#"{"byName":{"\u0061":1,"a":2}}"#).is_err());
 }
 
 #[test]
@@ -406,8 +418,22 @@ fn levels_of_texts_are_bounded() {
             let is_map = usize::from(open.contains("byFlag"));
             let is_direct = levels << is_map <= 100;
             reads::<All>(&text, is_direct);
+            // Whoever only parses gets no bytes that decoders refuse.
+            let options = ParseOptions::default();
+            let bytes = parse::parse_text(&All::descriptor(), &text, &options);
+            assert_eq!(bytes.is_ok(), is_direct, "{levels} of {open}");
         }
     }
+}
+
+/// Bytes that a text becomes may still be refused: they take too much memory. The offset in them is nobody's.
+#[test]
+fn a_text_whose_bytes_are_refused() {
+    let refused = All::decode(b"\x4a\x00\x4a\x02\x2a\x05").expect_err("cut off");
+    assert_eq!(refused.path(), "t.All.children[1].name");
+    let errors = parse::not_decoded(&refused, b"{}", &ParseOptions::default());
+    let [error] = &errors.errors[..] else { panic!("{errors}") };
+    assert_eq!((&*error.message, &*error.path), ("the input ends inside a field", refused.path()));
 }
 
 proptest! {
