@@ -98,7 +98,8 @@ pub fn derive_oneof(input: TokenStream) -> TokenStream {
     diag::tokens(oneof(input.into())).into()
 }
 
-/// Implements `protozero::Enumeration` for an enum without data or a struct around an `i32`.
+/// Implements `protozero::Enumeration` for an enum without data or a struct around an `i32`; and `Display`, `FromStr`,
+/// `TryFrom<i32>`, and `From` of it for `i32`, as generated enums have them.
 #[proc_macro_derive(Enumeration, attributes(pb))]
 pub fn derive_enumeration(input: TokenStream) -> TokenStream {
     diag::tokens(enumeration(input.into())).into()

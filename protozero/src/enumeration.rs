@@ -149,6 +149,15 @@ macro_rules! __enumeration {
             }
         }
 
+        $crate::__enumeration_text!($name);
+    };
+}
+
+/// Implements the conversions that generated and derived enums have in common.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __enumeration_text {
+    ($name:ident) => {
         /// The name of the value in the schema, or its number if it has none.
         impl ::core::fmt::Display for $name {
             #[inline]
@@ -166,7 +175,7 @@ macro_rules! __enumeration {
             }
         }
 
-        /// Refuses a number that has no name, also if the enum is open; the field of the struct takes any number.
+        /// Refuses a number that has no name, also if the enum is open.
         impl ::core::convert::TryFrom<i32> for $name {
             type Error = $crate::UnknownNumber;
             #[inline]
@@ -178,7 +187,7 @@ macro_rules! __enumeration {
         impl ::core::convert::From<$name> for i32 {
             #[inline]
             fn from(value: $name) -> Self {
-                value.0
+                $crate::Enumeration::to_i32(value)
             }
         }
     };

@@ -5,6 +5,7 @@
 //! calls them.
 
 pub use crate::__enumeration as enumeration;
+pub use crate::__enumeration_text as enumeration_text;
 pub use crate::__named as named;
 pub use crate::__reader as reader;
 pub use crate::__writer as writer;

@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 
 use crate::model::{Enumeration, Values, Variant};
 
-/// `impl Enumeration for ...`, and the constants of an open one.
+/// `impl Enumeration for ...`, the constants of an open one, and the conversions of both.
 pub(crate) fn enumeration(input: &Enumeration) -> TokenStream {
     let (ident, name) = (&input.ident, &input.name);
     let (beside, body) = match &input.values {
@@ -68,5 +68,6 @@ pub(crate) fn enumeration(input: &Enumeration) -> TokenStream {
             const NAME: &'static str = #name;
             #body
         }
+        ::protozero::rt::enumeration_text!(#ident);
     }
 }

@@ -338,6 +338,26 @@ enum Switch {
     On = 1,
 }
 
+/// An open enumeration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Enumeration)]
+#[pb(name = "it.Level", values(LOW = 0, HIGH = 5))]
+struct Level(i32);
+
+/// As those of generated enums.
+#[test]
+fn derived_enums_have_conversions() {
+    assert_eq!((Switch::try_from(1), i32::from(Switch::On)), (Ok(Switch::On), 1));
+    assert_eq!(Switch::try_from(2).unwrap_err().to_string(), "Switch has no value 2");
+    assert_eq!(Switch::On.to_string(), "ON");
+    assert_eq!(("ON".parse(), "0".parse()), (Ok(Switch::On), Ok(Switch::Off)));
+    let error = "2".parse::<Switch>().unwrap_err();
+    assert_eq!(error.to_string(), "the text is neither a name nor a number of Switch");
+    assert_eq!((Level::try_from(5), i32::from(Level(7))), (Ok(Level::HIGH), 7));
+    assert_eq!(Level::try_from(7).unwrap_err().to_string(), "it.Level has no value 7");
+    assert_eq!((Level::HIGH.to_string(), Level(7).to_string()), ("HIGH".into(), "7".into()));
+    assert_eq!(("LOW".parse(), "7".parse()), (Ok(Level::LOW), Ok(Level(7))));
+}
+
 #[derive(Clone, PartialEq, Debug, Default, Message)]
 #[pb(skip_unknown)]
 struct Skipping {
