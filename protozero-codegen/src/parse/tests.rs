@@ -378,6 +378,28 @@ fn what_numbers_must_not_be_are_errors() {
     insta::assert_snapshot!(errors.join("\n"));
 }
 
+/// As protoc has it, for schemas that are older than JSON.
+#[test]
+fn a_message_can_allow_fields_with_the_same_name_in_json() {
+    const ALLOW: &str = "option deprecated_legacy_json_field_conflicts = true;";
+    let is_allowed = |text: String| super::parse(&sources(&[("a.proto", &text)]), false).is_ok();
+    let clash = |inside: &str| {
+        format!(
+            "syntax = \"proto3\";\nmessage A {{ {inside} int32 foo_bar = 1; int32 fooBar = 2; }}"
+        )
+    };
+    assert!(is_allowed(clash(ALLOW)));
+    assert!(!is_allowed(clash("option deprecated_legacy_json_field_conflicts = false;")));
+    assert!(!is_allowed(clash("option deprecated = true;")));
+    // Not for the messages inside, and not for names that the schema gives itself.
+    assert!(!is_allowed(clash(&format!(
+        "{ALLOW} message B {{ int32 foo_bar = 1; int32 fooBar = 2; }}"
+    ))));
+    assert!(!is_allowed(format!(
+        "syntax = \"proto3\";\nmessage A {{ {ALLOW} int32 a = 1 [json_name = \"c\"]; int32 b = 2 [json_name = \"c\"]; }}"
+    )));
+}
+
 #[test]
 fn options_that_do_not_fit_are_errors() {
     let errors = [

@@ -204,6 +204,11 @@ fn names_in_json_need_not_be_said() {
     fields.message_type[0].field[0].set_name("a".into());
     let error = generate_set(&config(), &set.write_to_bytes().unwrap()).unwrap_err();
     assert_eq!(error.message, "a_ and a have the same name in JSON");
+    // `deprecated_legacy_json_field_conflicts`, which the descriptor types do not know.
+    let three = set.file.iter_mut().find(|f| f.name() == "three.proto").unwrap();
+    let options = three.message_type[0].options.mut_or_insert_default();
+    options.special_fields.mut_unknown_fields().add_varint(11, 1);
+    generate_set(&config(), &set.write_to_bytes().unwrap()).unwrap();
 }
 
 #[test]

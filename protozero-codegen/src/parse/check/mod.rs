@@ -8,6 +8,7 @@ mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use protobuf::UnknownValueRef;
 use protobuf::descriptor::field_descriptor_proto::{Label, Type};
 use protobuf::descriptor::{DescriptorProto, FieldDescriptorProto};
 
@@ -16,6 +17,10 @@ use super::features::{Features, Presence};
 use super::parsed::Parsed;
 use crate::error::Error;
 use crate::notes::{Place, join};
+use crate::syntax::{Constant, WRITTEN};
+
+/// `MessageOptions.deprecated_legacy_json_field_conflicts` in `descriptor.proto`.
+const LEGACY_JSON_CONFLICTS: u32 = 11;
 
 /// Checks all files; their names are resolved.
 ///
@@ -60,6 +65,7 @@ impl Cx<'_> {
         self.ranges(&local, d)?;
         let mut numbers = BTreeMap::new();
         let mut json = BTreeMap::new();
+        let json_names = features.json_names && !self.allows_json_conflicts(d);
         for f in &d.field {
             let path = join(&local, f.name());
             self.number(&path, f)?;
@@ -70,7 +76,7 @@ impl Cx<'_> {
             self.reserved(&path, d, f)?;
             let explicit = f.json_name() != crate::names::json(f.name());
             if let Some((first, other)) = json.insert(f.json_name(), (f.name(), explicit))
-                && (features.json_names || explicit && other)
+                && (json_names || explicit && other)
             {
                 let message = format!("{} and {first} have the same name in JSON", f.name());
                 return self.fail(&path, |n| n.at, message);
@@ -106,6 +112,24 @@ impl Cx<'_> {
             enums::check(self, &local, features, e)?;
         }
         d.nested_type.iter().try_for_each(|m| self.message(facts, &local, features, m))
+    }
+
+    /// Whether a message says that two of its fields may have the same name in JSON. Old descriptor types do not have
+    /// the option: it is an unknown field, or one that was written in the schema and is not encoded yet.
+    fn allows_json_conflicts(&self, d: &DescriptorProto) -> bool {
+        let Some(options) = d.options.as_ref() else { return false };
+        let mut unknown = options.special_fields.unknown_fields().iter();
+        unknown.any(|(number, value)| match (number, value) {
+            (LEGACY_JSON_CONFLICTS, UnknownValueRef::Varint(value)) => value != 0,
+            (WRITTEN, UnknownValueRef::Varint(at)) => {
+                let written = usize::try_from(at).ok().and_then(|at| self.file.options.get(at));
+                written.is_some_and(|option| {
+                    option.shown() == "deprecated_legacy_json_field_conflicts"
+                        && matches!(&option.value, Constant::Word(word) if word == "true")
+                })
+            }
+            _ => false,
+        })
     }
 
     fn number(&self, path: &str, f: &FieldDescriptorProto) -> Result<(), Error> {
