@@ -52,6 +52,14 @@ pub(crate) fn check(config: &Config, schema: &Schema) -> Result<(), Error> {
         None => {}
         Some(name) => return Err(nothing(name, "hold as SharedStr")),
     }
+    match config.eq_and_hash.iter().find(|name| !any(schema, name, false, rule)) {
+        None => {}
+        Some(name) => return Err(nothing(name, "derive Eq and Hash for")),
+    }
+    match config.hash_map.iter().find(|name| !any(schema, name, true, rule)) {
+        None => {}
+        Some(name) => return Err(nothing(name, "hold as a HashMap")),
+    }
     match config.drop_unknown_fields.iter().find(|name| !any(schema, name, false, inside)) {
         None => {}
         Some(name) => return Err(nothing(name, "drop unknown fields of")),

@@ -21,9 +21,15 @@ usage: protozero-codegen [options] FILE.proto...
       --open-enums        make all enums open, whatever the schema says
       --compact           owned messages have half the code, and are decoded slower
       --prost-names       fields in snake case, and aliases of types at the paths of prost
+      --plain-types       plain types in place of Empty and the wrappers (StringValue, ...)
+                          of google.protobuf, in owned messages
       --drop-unknown-fields NAME
                           structs without unknown_fields: in the message or package NAME
                           (. is everything); repeatable
+      --eq-and-hash NAME  derive Eq and Hash where all fields have both, in the message or
+                          package NAME; repeatable
+      --hash-map NAME     use HashMap for maps, in the field, message or package NAME;
+                          repeatable
       --serde             derive Serialize and Deserialize
       --lazy-utf8         readers check strings on conversion to str, not on reading
       --flat PACKAGE      put the types of a package at the root, with nested names in
@@ -53,15 +59,23 @@ usage: protozero-codegen [options] FILE.proto...
 ";
 
 /// Options without a value. With `_` in place of `-` they are those of the plugin.
-const SWITCHES: [&str; 6] =
-    ["compact", "generate-well-known", "lazy-utf8", "open-enums", "prost-names", "serde"];
+const SWITCHES: [&str; 7] = [
+    "compact",
+    "generate-well-known",
+    "lazy-utf8",
+    "open-enums",
+    "prost-names",
+    "serde",
+    "plain-types",
+];
 
 /// Options with a value.
-const WITH_VALUE: [&str; 18] = [
+const WITH_VALUE: [&str; 20] = [
     "api-kinds",
     "bytes",
     "drop-unknown-fields",
     "enum-attribute",
+    "eq-and-hash",
     "extern",
     "feature",
     "field-attribute",
@@ -69,6 +83,7 @@ const WITH_VALUE: [&str; 18] = [
     "grpc",
     "grpc-feature",
     "grpc-runtime",
+    "hash-map",
     "message-attribute",
     "reader-feature",
     "root",

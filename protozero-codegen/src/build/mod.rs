@@ -157,6 +157,29 @@ impl Build {
         self
     }
 
+    /// `()` and plain values in place of `google.protobuf.Empty` and the wrappers: see [`Config::plain_types`].
+    #[must_use]
+    pub fn plain_types(mut self, plain: bool) -> Self {
+        self.config.plain_types = plain;
+        self
+    }
+
+    /// Derives `Eq` and `Hash` for these messages and packages, where all fields have both: see
+    /// [`Config::eq_and_hash`].
+    #[must_use]
+    pub fn eq_and_hash(mut self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+        self.config.eq_and_hash.extend(names.into_iter().map(|name| name.as_ref().to_owned()));
+        self
+    }
+
+    /// Holds maps as `HashMap` in these fields, messages and packages: see [`Config::hash_map`]. `["."]` is what prost
+    /// does.
+    #[must_use]
+    pub fn hash_map(mut self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+        self.config.hash_map.extend(names.into_iter().map(|name| name.as_ref().to_owned()));
+        self
+    }
+
     /// Fields in snake case, and aliases at the paths of prost: see [`Config::prost_names`].
     #[must_use]
     pub fn prost_names(mut self, like_prost: bool) -> Self {

@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 
+use super::hashable::{Hashable, hash_map};
 use crate::comments::mark;
 use crate::model::{EnumId, Field, Kind, Message, MessageId, Schema};
-use crate::names::{Names, raw, snake};
-use crate::{Config, attributes};
+use crate::names::{Names, prost, raw};
+use crate::{Config, attributes, wellknown};
 
 /// Columns a line may take with its attribute in front.
 const WIDTH: usize = 120;
@@ -19,6 +20,7 @@ pub(crate) struct Context<'a> {
     pub schema: &'a Schema,
     pub names: &'a Names,
     pub config: &'a Config,
+    pub hashable: &'a Hashable,
     /// Index of the file that is being generated.
     pub file: usize,
     /// Items that are already text: see [`Context::verbatim`].
@@ -132,7 +134,7 @@ impl Context<'_> {
 
     /// The name of a field or a oneof in Rust, before it is made a valid one.
     pub fn field_name(&self, name: &str) -> String {
-        if self.config.prost_names { snake(name) } else { name.to_owned() }
+        if self.config.prost_names { prost::snake(name) } else { name.to_owned() }
     }
 
     /// Whether the owned message of that name has no place for unknown fields.
@@ -197,6 +199,39 @@ impl Context<'_> {
     /// Whether the configuration asks for `SharedStr` as the type of this field.
     pub fn shares_text(&self, full: &str) -> bool {
         self.config.strings.iter().any(|name| attributes::matches(self.config, name, full))
+    }
+
+    /// Whether owned messages and services have `()` in place of this message.
+    pub fn is_unit(&self, id: MessageId) -> bool {
+        self.is_plain() && self.schema.messages[id.0].path.full() == "google.protobuf.Empty"
+    }
+
+    /// The value that owned messages have in place of the message in this field.
+    pub fn wrapped(&self, field: &Field) -> Option<&Field> {
+        let Kind::Message(id) = field.kind else { return None };
+        let Message { path, fields, .. } = &self.schema.messages[id.0];
+        let is_wrapped = self.is_plain() && !field.delimited && wellknown::is_wrapper(&path.full());
+        fields.first().filter(|_| is_wrapped)
+    }
+
+    fn is_plain(&self) -> bool {
+        self.config.plain_types && !self.config.compact
+    }
+
+    /// As [`scalar`](Self::scalar), of a field of owned messages.
+    pub fn held(&self, field: &Field) -> TokenStream {
+        match field.kind {
+            Kind::Message(id) if self.is_unit(id) => quote! { () },
+            kind => self.scalar(self.wrapped(field).map_or(kind, |value| value.kind)),
+        }
+    }
+
+    /// The map type of this field of a message.
+    pub fn map(&self, message: &Message, full: &str) -> TokenStream {
+        match hash_map(self.config, full) && !self.is_compact(message) {
+            true => quote! { ::std::collections::HashMap },
+            false => quote! { rt::heap::BTreeMap },
+        }
     }
 
     /// The prefix of a path from the root.

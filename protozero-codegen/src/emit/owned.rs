@@ -17,9 +17,8 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         // A map entry has no struct: the map is a field of the message that contains it.
         return TokenStream::new();
     }
-    let names = cx.names.message(id);
+    let (names, full) = (cx.names.message(id), message.path.full());
     let name = ident(&names.owned);
-    let full = message.path.full();
     let doc = doc(cx, message, &full);
     let attributes = cx.message_attributes(&full);
     let drops = cx.drops_unknown(message);
@@ -32,7 +31,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         match f.oneof {
             None => {
                 let name = raw(&taken.take(cx.field_name(&f.name)));
-                fields.extend(field(cx, &full, f, &name));
+                fields.extend(field(cx, message, f, &name));
                 held.push((f, name.clone()));
                 lines.push((f.number, line(cx, message, f, &name)));
             }
@@ -58,6 +57,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     // The table implements `Debug`, and that of a compact message `Clone`.
     let (flavour, clone) =
         if cx.is_compact(message) { ("compact", None) } else { ("owned", Some(quote! { Clone, })) };
+    let hash = cx.hashable.message(id).then(|| quote! { Eq, Hash, });
     let without = if drops { " without unknown_fields" } else { "" };
     let table = table(cx, flavour, &format!("{}{without}", names.owned), &lines);
     let unknown = (!drops).then(|| unknown(cx, &full));
@@ -65,7 +65,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let (serde, serde_default) = (cx.serde(), cx.serde_word("default"));
     quote! {
         #doc
-        #[derive(#clone PartialEq, Default)]
+        #[derive(#clone PartialEq, #hash Default)]
         #serde
         #serde_default
         #attributes
@@ -142,14 +142,15 @@ pub(super) fn table(cx: &Context<'_>, name: &str, ty: &str, lines: &[Line<'_>]) 
     cx.verbatim(out)
 }
 
-fn field(cx: &Context<'_>, full: &str, f: &Field, name: &proc_macro2::Ident) -> TokenStream {
+fn field(cx: &Context<'_>, message: &Message, f: &Field, name: &proc_macro2::Ident) -> TokenStream {
     let doc = docs(&f.comment, f.deprecated);
-    let full = format!("{full}.{}", f.name);
+    let full = format!("{}.{}", message.path.full(), f.name);
     let attributes = cx.field_attributes(&full);
     if let Some((key, value)) = cx.schema.map_entry(f) {
         let gate = cx.gate(value);
         let (key, value) = (cx.scalar(key.kind), held(cx, &full, value));
-        return quote! { #doc #gate #attributes pub #name: rt::heap::BTreeMap<#key, #value>, };
+        let map = cx.map(message, &full);
+        return quote! { #doc #gate #attributes pub #name: #map<#key, #value>, };
     }
     let gate = cx.gate(f);
     let scalar = held(cx, &full, f);
@@ -180,7 +181,7 @@ fn held(cx: &Context<'_>, full: &str, f: &Field) -> TokenStream {
     match f.kind {
         Kind::Bytes if cx.shares_bytes(full) => quote! { protozero::bytes::Bytes },
         Kind::String if cx.shares_text(full) => quote! { protozero::SharedStr },
-        kind => cx.scalar(kind),
+        _ => cx.held(f),
     }
 }
 
@@ -229,7 +230,10 @@ pub(super) fn shape(cx: &Context<'_>, message: &Message, f: &Field) -> (String, 
 
 /// The type in `protozero::rt::owned`, with its parameter; `full` as for [`held`].
 fn kind(cx: &Context<'_>, full: &str, f: &Field) -> String {
-    let of = || spaceless(cx.scalar(f.kind));
+    let of = || spaceless(cx.held(f));
+    if let Some(value) = cx.wrapped(f) {
+        return format!("Wrapped(rt::owned::{})", key(value));
+    }
     match f.kind {
         Kind::String if cx.shares_text(full) => {
             let kind = if f.utf8 { "Utf8In" } else { "Text" };
@@ -263,7 +267,8 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
     let full = format!("{outer}.{}", oneof.name);
     let doc = docs_or(&oneof.comment, false, &format!("`{full}`."));
     let attributes = cx.message_attributes(&full);
-    let variants = variants(message, &[], |i| message.fields[i].oneof == Some(at));
+    let variants =
+        variants(message, &[], cx.config.prost_names, |i| message.fields[i].oneof == Some(at));
     let members =
         message.fields.iter().zip(variants).filter_map(|(f, variant)| Some((f, variant?)));
     let mut lines = Vec::new();
@@ -289,9 +294,11 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
     let flavour = if cx.is_compact(message) { "compact_oneof" } else { "oneof" };
     let table = table(cx, flavour, name, &lines);
     let (name, serde) = (ident(name), cx.serde());
+    let hash = cx.hashable.oneof(cx.config, cx.schema, message, at);
+    let hash = hash.then(|| quote! { Eq, Hash, });
     quote! {
         #doc
-        #[derive(Clone, PartialEq, Debug)]
+        #[derive(Clone, PartialEq, #hash Debug)]
         #serde
         #attributes
         pub enum #name { #variants }

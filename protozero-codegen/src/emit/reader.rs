@@ -14,7 +14,8 @@ const BEGIN_GROUP: u32 = 3;
 pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let message = &cx.schema.messages[id.0];
     let names = cx.names.message(id);
-    let variants = variants(message, &["Unknown"], |_| true).into_iter().flatten();
+    let variants =
+        variants(message, &["Unknown"], cx.config.prost_names, |_| true).into_iter().flatten();
     // Names of methods of every reader and table.
     let fixed = ["new", "bytes", "iter", "into_iter", "from_bytes", "table", "unknown_fields"];
     let mut taken = Taken::new(&fixed);

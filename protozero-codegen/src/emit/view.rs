@@ -160,7 +160,8 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
     let oneof = &message.oneofs[at];
     let full = format!("{}.{}", message.path.full(), oneof.name);
     let doc = docs_or(&oneof.comment, false, &format!("`{full}`."));
-    let names = variants(message, &[], |i| message.fields[i].oneof == Some(at));
+    let names =
+        variants(message, &[], cx.config.prost_names, |i| message.fields[i].oneof == Some(at));
     let members = message.fields.iter().zip(names).filter_map(|(f, name)| Some((f, name?)));
     let mut lines = Vec::new();
     let variants: TokenStream = members

@@ -5,6 +5,7 @@
 //! types of the schema that have one name are an error, and a derived name that is taken gets an underscore.
 
 mod ident;
+pub(crate) mod prost;
 mod rule;
 mod values;
 
@@ -95,7 +96,7 @@ impl Names {
                 .iter()
                 .map(|e| match style(&e.path.package) {
                     Style::Flat => values::as_declared(e),
-                    Style::Packages => values::short(e),
+                    Style::Packages => values::short(e, config.prost_names),
                 })
                 .collect(),
             services: schema
@@ -258,9 +259,11 @@ fn flat(name: String) -> String {
 pub(crate) fn variants(
     message: &Message,
     reserved: &[&str],
+    like_prost: bool,
     keep: impl Fn(usize) -> bool,
 ) -> Vec<Option<Ident>> {
     let mut taken = Taken::new(reserved);
+    let camel = if like_prost { prost::camel } else { camel };
     let all = message.fields.iter().enumerate();
     all.map(|(at, f)| keep(at).then(|| raw(&taken.take(camel(&f.name))))).collect()
 }

@@ -34,6 +34,61 @@ fn values_have_no_prefix() {
     assert_eq!(names, ["A", "A_", "A__"]);
 }
 
+/// The cases of prost's own tests, and those in which our names differ from prost's without the option.
+#[test]
+fn names_of_prost() {
+    for (name, snake, camel) in [
+        ("FooBar", "foo_bar", "FooBar"),
+        ("FooBarBAZ", "foo_bar_baz", "FooBarBaz"),
+        ("XMLHttpRequest", "xml_http_request", "XmlHttpRequest"),
+        ("r#while", "r_while", "RWhile"),
+        ("FUZZ_BUSTER", "fuzz_buster", "FuzzBuster"),
+        ("foo_bar_baz", "foo_bar_baz", "FooBarBaz"),
+        ("FUZZ_buster", "fuzz_buster", "FuzzBuster"),
+        ("_FUZZ", "fuzz", "Fuzz"),
+        ("_fuzz", "fuzz", "Fuzz"),
+        ("_", "_", "_"),
+        ("field_name1", "field_name1", "FieldName1"),
+        ("_field_name3", "field_name3", "FieldName3"),
+        ("field__name4_", "field_name4", "FieldName4"),
+        ("peerURLs", "peer_ur_ls", "PeerUrLs"),
+        ("type_", "type", "Type"),
+        ("HTTPServer", "http_server", "HttpServer"),
+        ("a1B", "a1_b", "A1B"),
+        ("A1B", "a1b", "A1b"),
+        ("_1st", "_1st", "_1st"),
+        ("extern", "extern_", "Extern"),
+    ] {
+        assert_eq!(super::prost::snake(name), snake, "{name}");
+        assert_eq!(super::prost::camel(name), camel, "{name}");
+    }
+    for (of, name, value) in [
+        ("OrderStatus", "ORDER_STATUS_SHIPPED", "Shipped"),
+        ("Foo", "FooBar", "Bar"),
+        ("Foo", "Foobar", "Foobar"),
+        ("Foo", "FOO", "Foo"),
+        ("Foo", "Foo1", "Foo1"),
+        ("HTTP", "HTTP_OK", "Ok"),
+        ("Kind", "HTTPServer", "HttpServer"),
+    ] {
+        assert_eq!(super::prost::value(of, name), value, "{name}");
+    }
+    let schema = "message M { int32 type_ = 1; int32 a__b = 2; oneof _pick { string peerURLs = 3; } \
+                  enum Foo { FOO_UNKNOWN = 0; FooBar = 1; HTTPServer = 2; } Foo foo = 5; }";
+    let config = Config { sources: sources(&[schema]), prost_names: true, ..Config::default() };
+    let text = text(config).unwrap();
+    for part in [
+        "pub r#type: i32,",
+        "pub a_b: i32,",
+        "pub pick: Option<",
+        "    PeerUrLs(String),",
+        "pub const Bar: Self",
+        "pub const HttpServer: Self",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
 #[test]
 fn flat_names_must_differ() {
     let flat = |texts: &[&str], flat: &str| {

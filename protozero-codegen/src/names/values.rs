@@ -1,6 +1,7 @@
 //! Names of the constants of an enum.
 
 use super::ident::{Taken, pascal, raw};
+use super::prost;
 use crate::model::Enumeration;
 
 /// The names of the schema.
@@ -13,7 +14,7 @@ pub(super) fn as_declared(e: &Enumeration) -> Vec<String> {
 
 /// In camel case, without the name of the enum in front. `protoc` refuses an enum of proto3 in which two of these would
 /// be equal; elsewhere, the one with the higher number gets an underscore.
-pub(super) fn short(e: &Enumeration) -> Vec<String> {
+pub(super) fn short(e: &Enumeration, like_prost: bool) -> Vec<String> {
     let of = e.path.parts.last().map_or("", String::as_str);
     let mut order: Vec<usize> = (0..e.values.len()).collect();
     order.sort_by_key(|at| (e.values[*at].number, &e.values[*at].name));
@@ -21,7 +22,10 @@ pub(super) fn short(e: &Enumeration) -> Vec<String> {
     let mut names = vec![String::new(); e.values.len()];
     for at in order {
         let name = &e.values[at].name;
-        names[at] = taken.take(pascal(without(of, name).unwrap_or(name)));
+        names[at] = taken.take(match like_prost {
+            true => prost::value(of, name),
+            false => pascal(without(of, name).unwrap_or(name)),
+        });
     }
     names.iter().map(|name| raw(name).to_string()).collect()
 }

@@ -8,8 +8,8 @@
 //!
 //! - `api_kinds=A+B+...` (or `api_kinds=A,B,...`) of `owned`, `view`, `writer`, `reader`, `service`,
 //!   `descriptor`; `all`, which is all of them but `view`;
-//! - `open_enums`, `lazy_utf8`, `prost_names`, `compact`, `serde`, `generate_well_known` and `names` (on unless
-//!   `names=false`), alone or with `=true` or `=false`;
+//! - `open_enums`, `lazy_utf8`, `prost_names`, `plain_types`, `compact`, `serde`, `generate_well_known` and `names` (on
+//!   unless `names=false`), alone or with `=true` or `=false`;
 //! - `grpc=A+B` of `client`, `connect`, `server`, `all`: see [`Config::grpc`];
 //! - `root=crate::schema`;
 //! - `flat=PACKAGE`, repeatable: see [`Config::flat`];
@@ -18,8 +18,8 @@
 //! - `feature=PREFIX:NAME`, repeatable: the files below PREFIX (empty: all files) are behind the cargo feature NAME
 //!   (empty: always compiled); the longest matching prefix decides;
 //! - `extern=PREFIX:MODULE`, `runtime=PATH`, `types=PATH`, `grpc_runtime=PATH`, `bytes=NAME`, `strings=NAME`,
-//!   `drop_unknown_fields=NAME`, `message_attribute=NAME:#[..]`, `enum_attribute` and `field_attribute` as in
-//!   [`Config`].
+//!   `drop_unknown_fields=NAME`, `eq_and_hash=NAME`, `hash_map=NAME`, `message_attribute=NAME:#[..]`, `enum_attribute`
+//!   and `field_attribute` as in [`Config`].
 //!
 //! A comma always ends an option, so an attribute that contains one works only on the command line and in build
 //! scripts.
@@ -133,6 +133,7 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
         "names" => config.names = switch(name, value)?,
         "compact" => config.compact = switch(name, value)?,
         "prost_names" => config.prost_names = switch(name, value)?,
+        "plain_types" => config.plain_types = switch(name, value)?,
         "serde" => config.serde = switch(name, value)?,
         "lazy_utf8" => config.lazy_utf8 = switch(name, value)?,
         "root" if value.is_empty() || syn::parse_str::<syn::Path>(value).is_ok() => {
@@ -164,6 +165,8 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
         "types" => config.types = path(name, value, "::sdk::types")?,
         "bytes" => config.bytes.push(declared(name, value)?),
         "strings" => config.strings.push(declared(name, value)?),
+        "eq_and_hash" => config.eq_and_hash.push(declared(name, value)?),
+        "hash_map" => config.hash_map.push(declared(name, value)?),
         "drop_unknown_fields" => config.drop_unknown_fields.push(declared(name, value)?),
         "message_attribute" => config.message_attributes.push(attribute(name, value)?),
         "enum_attribute" => config.enum_attributes.push(attribute(name, value)?),

@@ -52,6 +52,29 @@ pub(crate) fn externs(config: &Config) -> Vec<(String, String)> {
     shared.map(|path| ((*path).to_owned(), types.to_owned())).collect()
 }
 
+/// The messages that hold one value and no more.
+const WRAPPERS: &[&str] = &[
+    "BoolValue",
+    "BytesValue",
+    "DoubleValue",
+    "FloatValue",
+    "Int32Value",
+    "Int64Value",
+    "StringValue",
+    "UInt32Value",
+    "UInt64Value",
+];
+
+/// Whether the message with this full name is one of them.
+pub(crate) fn is_wrapper(full: &str) -> bool {
+    full.strip_prefix("google.protobuf.").is_some_and(|name| WRAPPERS.contains(&name))
+}
+
+/// Whether the code of this file is that of our crate of well-known types.
+pub(crate) fn is_in_types_crate(config: &Config, path: &str) -> bool {
+    externs(config).iter().any(|(shared, _)| shared == path)
+}
+
 /// The built-in file with that path.
 pub(crate) fn source(path: &str) -> Option<Source> {
     let (path, text) = FILES.iter().find(|(known, _)| *known == path)?;

@@ -46,6 +46,9 @@ fn main() -> Result<(), BuildError> {
     let like_prost = Build::new().api_kinds(ApiKinds::ALL).prost_names(true);
     like_prost
         .drop_unknown_fields(["."])
+        .hash_map(["."])
+        .plain_types(true)
+        .eq_and_hash(["."])
         .out_dir(out.join("like_prost"))
         .compile(&protos, &["proto"])?;
     // Strings and bytes that share the input, also in compact messages.

@@ -19,7 +19,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         .out_dir(out.join("clients"))
         .compile(&["proto/root.proto"], &["proto"])?;
     // Names that those of prost are aliases of, also for schemas that need care.
-    Build::new().prost_names(true).grpc(Grpc::ALL).out_dir(out.join("like_prost")).compile(
+    let like_prost = Build::new().prost_names(true).plain_types(true).grpc(Grpc::ALL);
+    like_prost.out_dir(out.join("like_prost")).compile(
         &["hello.proto", "awkward.proto", "root.proto"],
         &["../hello-world/proto", "proto"],
     )?;

@@ -17,7 +17,7 @@ use quote::quote;
 use super::context::{cfg, ident};
 use crate::Config;
 use crate::model::{MessageId, Path, Schema};
-use crate::names::{Names, is_reserved, raw, snake};
+use crate::names::{Names, is_reserved, prost, raw};
 
 /// A module of aliases.
 #[derive(Default)]
@@ -37,7 +37,7 @@ impl Module {
         let Some(alias) = upper(alias) else { return };
         let mut module = self;
         for parent in parents {
-            module = module.modules.entry(snake(parent)).or_default();
+            module = module.modules.entry(prost::snake(parent)).or_default();
         }
         let target = (gate.map(str::to_owned), name.to_owned());
         module.types.entry(alias).or_insert(target);
@@ -122,7 +122,8 @@ fn services(config: &Config, schema: &Schema, names: &Names, at: usize, package:
         }
         let module = ident(names.service(at, place));
         let mut add = |side: &str, ends: &[&str]| {
-            let inside = package.modules.entry(format!("{}_{side}", snake(&short))).or_default();
+            let inside =
+                package.modules.entry(format!("{}_{side}", prost::snake(&short))).or_default();
             inside.gates = gate.iter().chain(&config.grpc_feature).cloned().collect();
             let side = ident(side);
             inside.services.push(quote! { #module::#side::*; });
@@ -142,14 +143,7 @@ fn services(config: &Config, schema: &Schema, names: &Names, at: usize, package:
 
 /// `KVPair` and `kv_pair` to `KvPair`; none if that is no name.
 fn upper(name: &str) -> Option<String> {
-    let snake = snake(name);
-    let parts = snake.split('_').map(|part| {
-        let mut chars = part.chars();
-        let first = chars.next().map(|c| c.to_ascii_uppercase());
-        first.into_iter().chain(chars).collect::<String>()
-    });
-    let name: String = parts.collect();
-    name.starts_with(|c: char| c.is_ascii_alphabetic()).then_some(name)
+    Some(prost::camel(name)).filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
 #[cfg(test)]

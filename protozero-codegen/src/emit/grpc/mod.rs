@@ -12,7 +12,7 @@ use tonic_build::CodeGenBuilder;
 use super::context::{Context, cfg, path};
 use super::service::{below, gate};
 use crate::model::{Method, Service};
-use crate::names::{Taken, raw, snake};
+use crate::names::{Taken, prost, raw, snake};
 
 /// Functions that each client has.
 const OF_CLIENTS: &[&str] = &[
@@ -211,10 +211,14 @@ struct Call {
 
 impl Call {
     fn new(cx: &Context<'_>, m: &Method, taken: &mut Taken, codec: &str) -> Self {
-        let type_of = |id| below(cx, id, quote! { super::super:: });
+        let type_of = |id| match cx.is_unit(id) {
+            true => quote! { () },
+            false => below(cx, id, quote! { super::super:: }),
+        };
+        let name = if cx.config.prost_names { prost::snake(&m.name) } else { snake(&m.name) };
         Self {
             identifier: m.name.clone(),
-            name: raw(&taken.take(snake(&m.name))).to_string(),
+            name: raw(&taken.take(name)).to_string(),
             codec: codec.to_owned(),
             client_streaming: m.client_streaming,
             server_streaming: m.streaming,

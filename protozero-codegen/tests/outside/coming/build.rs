@@ -7,11 +7,12 @@ use protozero_codegen::{ApiKinds, Build, BuildError, Grpc};
 fn main() -> Result<(), BuildError> {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
     let protos = ["proto/otel.proto", "proto/pkg.proto"];
+    let with_known = ["proto/otel.proto", "proto/pkg.proto", "proto/well.proto"];
     // row: `prost-build` with `protoc`
     protozero_codegen::compile(&protos, &["proto"])?;
     // Writers and readers, too, which other rows need.
     let more = ApiKinds { descriptor: false, ..ApiKinds::ALL };
-    Build::new().api_kinds(more).compile(&protos, &["proto"])?;
+    Build::new().api_kinds(more).compile(&with_known, &["proto"])?;
     // row: structs always own their `String`s
     // The API kind `view`.
     let _ = ApiKinds { view: true, ..ApiKinds::OWNED };
@@ -19,9 +20,15 @@ fn main() -> Result<(), BuildError> {
     let json = Build::new().api_kinds(ApiKinds::ALL);
     // row: unknown fields are dropped
     let like_prost = json.clone().prost_names(true).drop_unknown_fields(["."]);
+    // row: `HashMap` for a map
+    let like_prost = like_prost.hash_map(["."]);
+    // row: `()` for `google.protobuf.Empty`
+    let like_prost = like_prost.plain_types(true);
+    // row: messages and oneofs derive `Eq` and `Hash`, where they can
+    let like_prost = like_prost.eq_and_hash(["."]);
     // row: `file_descriptor_set_path`, `prost-reflect`
     let like_prost = like_prost.file_descriptor_set_path(out.join("set.bin"));
-    like_prost.out_dir(out.join("like_prost")).compile(&protos, &["proto"])?;
+    like_prost.out_dir(out.join("like_prost")).compile(&with_known, &["proto"])?;
     // row: `prost_path("::sdk::prost")`, `#[prost(prost_path = "..")]`
     let elsewhere = json.runtime("::sdk::protozero");
     // row: `type_attribute`, `message_attribute`, `enum_attribute`, `field_attribute`
@@ -31,6 +38,7 @@ fn main() -> Result<(), BuildError> {
         .message_attribute("pkg.Blob", "#[derive(Eq)]")
         .enum_attribute("pkg.Kind", "#[must_use]")
         .field_attribute("pkg.Order.unknown_fields", "#[serde(skip)]")
+        .field_attribute("pkg.Kinds.unknown_fields", "#[serde(skip)]")
         .field_attribute("pkg.Blob.unknown_fields", "#[serde(skip)]");
     with_serde.out_dir(out.join("with_serde")).compile(&protos, &["proto"])?;
     // row: `bytes(["."])`

@@ -13,6 +13,7 @@ use crate::schema::otel::v1::{
     SpanReaderTable, SpanWriter,
 };
 use crate::schema::pkg::{self, Kind, Order, OrderReader, OrderReaderField, OrderWriter};
+use crate::schema::well;
 use crate::{elsewhere, like_prost};
 
 /// What the left column declares.
@@ -183,6 +184,11 @@ fn derived_messages_are_those_of_prost() {
     assert_eq!(FromElsewhere::decode(&bytes).unwrap().number, 7);
     assert_eq!((old::Mode::Off as i32, old::Choice::Card(1)), (0, old::Choice::Card(1)));
     assert_eq!((Mode::Off.to_i32(), Choice::Card(1)), (0, Choice::Card(1)));
+    // row: `#[prost(enumeration = "Mode", tag = "8")]` on `i32`
+    let mode = Mode::On;
+    assert_eq!((i32::from(mode), Mode::try_from(1)), (1, Ok(mode)));
+    assert_eq!((mode.to_string(), "ON".parse()), ("ON".to_owned(), Ok(mode))); // Display, FromStr
+    // row: end
     // row: `merge`, `clear`, `encoded_len`, `encode_to_vec`, `encode_length_delimited`, `decode_length_delimited`
     let mut one = All { number: 1, ..All::default() };
     one.merge(&bytes).unwrap();
@@ -245,12 +251,78 @@ fn generated_messages_and_prost() {
     assert_eq!(json::from_str_with::<M>(text, &options).unwrap(), message);
     // row: `prost::Name`, `enable_type_names()`
     assert_eq!(<M as protozero::Named>::FULL_NAME, "pkg.Blob");
-    // row: `prost-types`
-    let created = protozero_types::Timestamp::new(1, 2).unwrap(); // of `pbzero-types`
     // row: `prost_types::Any::from_msg`, `to_msg`
+    let created = protozero_types::Timestamp::now();
     let any = protozero_types::Any::pack(&created).unwrap();
     assert_eq!(any.unpack(), Ok(created));
     // row: end
+}
+
+#[test]
+fn accessors_of_prost() {
+    let mut order = Order::default();
+    // row: `order.kind()`, `order.set_kind(..)`, `order.note()`
+    order.kind = Kind::Limit;
+    order.note = "n".into(); // `order.note`
+    let optional: Option<String> = None;
+    assert_eq!(optional.as_deref().unwrap_or_default(), "");
+    let kinds = pkg::Kinds::default();
+    assert_eq!((kinds.kind_or_default(), kinds.kind), (Kind::Limit, None)); // kind_or_default()
+    // row: end
+    assert_eq!((order.kind, order.note.as_str()), (Kind::Limit, "n"));
+}
+
+#[test]
+fn types_of_prost() {
+    // row: `HashMap` for a map
+    let labels: BTreeMap<String, String> = well::Known::default().labels;
+    let mut hashed: HashMap<String, String> = like_prost::well::Known::default().labels;
+    assert!(labels.is_empty());
+    hashed.extend(["b", "a", "c"].map(|key| (key.to_owned(), "x".to_owned())));
+    let labels = hashed.clone().into_iter().collect();
+    let sorted = well::Known { labels, ..Default::default() };
+    let hashed = like_prost::well::Known { labels: hashed, ..Default::default() };
+    assert_eq!(hashed.encode_to_vec(), sorted.encode_to_vec());
+    assert_eq!(like_prost::well::Known::decode(&sorted.encode_to_vec()), Ok(hashed));
+    // row: `()` for `google.protobuf.Empty`
+    use protozero_types::Empty; // protozero_types::Empty
+    let mut known = well::Known { nothing: Some(Empty::default()), ..Default::default() };
+    known.nothing = Some(().into());
+    let unit = like_prost::well::Known { nothing: Some(()), ..Default::default() };
+    assert_eq!(unit.encode_to_vec(), known.encode_to_vec());
+    assert_eq!(like_prost::well::Known::decode(b"\x0a\x02\x08\x01"), Ok(unit.clone()));
+    assert_eq!(json::to_string(&unit).unwrap(), r#"{"nothing":{}}"#);
+    assert_eq!(json::from_str::<like_prost::well::Known>(r#"{"nothing":{}}"#), Ok(unit));
+    // row: `Option<String>` for `google.protobuf.StringValue`, and the other wrappers
+    use protozero_types::StringValue;
+    let name: Option<StringValue> = Some("a".into());
+    known.name = name;
+    let plain: Option<String> = Some("a".to_owned());
+    let plain = like_prost::well::Known { name: plain, ..Default::default() }; // plain_types(true)
+    known.nothing = None;
+    assert_eq!(plain.encode_to_vec(), known.encode_to_vec());
+    assert_eq!(like_prost::well::Known::decode(&known.encode_to_vec()), Ok(plain.clone()));
+    assert_eq!(json::to_string(&plain).unwrap(), r#"{"name":"a"}"#);
+    assert_eq!(json::from_str::<like_prost::well::Known>(r#"{"name":"a"}"#), Ok(plain));
+    assert_eq!(known.name.map(String::from), Some("a".to_owned()));
+    // row: messages and oneofs derive `Eq` and `Hash`, where they can
+    fn is_key<T: Eq + std::hash::Hash>() {}
+    is_key::<like_prost::well::Key>();
+    is_key::<like_prost::well::key::By>();
+    // row: `prost-types`
+    use protozero_types::{Duration, Timestamp, value}; // of `pbzero-types`
+    let (seconds, nanos) = (1, 500_000_000);
+    let created = Timestamp { seconds, nanos };
+    let copied = created; // `Copy`
+    is_key::<Timestamp>(); // `Eq`, `Hash`
+    is_key::<Duration>();
+    assert_eq!(copied.to_string(), "1970-01-01T00:00:01.500Z"); // `Display`
+    assert_eq!("1.5s".parse(), Ok(Duration { seconds, nanos })); // `FromStr`
+    let kind = Some(value::Kind::BoolValue(true));
+    let value = protozero_types::Value { kind, ..Default::default() };
+    assert_eq!(value, true.into());
+    // row: end
+    assert_eq!(copied, created);
 }
 
 #[test]

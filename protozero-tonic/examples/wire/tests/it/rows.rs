@@ -11,6 +11,12 @@ fn clients_and_servers_are_at_the_paths_of_tonic_prost() {
     fn served<T>(server: Greeter::server::GreeterServer<T>) -> greeter_server::GreeterServer<T> {
         server
     }
+    // row: `()` for `google.protobuf.Empty`
+    use wire::like_prost::awkward::names::clash_client::ClashClient;
+    async fn nothing(client: &mut ClashClient<Channel>) -> Result<(), tonic::Status> {
+        let answer: tonic::Response<()> = client.nothing(()).await?; // with `plain_types(true)`
+        Ok(answer.into_inner())
+    }
     // row: end
-    let _ = (same, served::<()>);
+    let _ = (same, served::<()>, nothing);
 }
