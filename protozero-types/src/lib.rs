@@ -11,12 +11,16 @@
 //!
 //! | messages | what they have besides their fields |
 //! |---|---|
-//! | [`Timestamp`], [`Duration`] | a range; conversions with `SystemTime`, `std::time::Duration`, chrono, time, jiff |
+//! | [`Timestamp`], [`Duration`] | `Copy`; a range; text as in JSON; conversions with std, chrono, time, jiff |
 //! | [`Any`] | packing and unpacking by full name |
 //! | [`Struct`], [`Value`], [`ListValue`] | `From` for numbers, texts, lists and maps; views |
 //! | [`FieldMask`] | union, normal form; with the feature `reflect` they are applied to messages |
 //! | wrappers ([`Int32Value`], ...) | `From` and `Into` of their value |
 //! | `Empty`, `SourceContext`, `Type`, `Api`, ... | nothing: [`google::protobuf`] has them all |
+//!
+//! All of them but floats, `Struct` and what has one are `Eq` and `Hash`. `Timestamp` and `Duration` have no field for
+//! unknown fields, which decoding drops, so `Timestamp { seconds, nanos }` is a whole literal. A literal of any other
+//! message ends with `..Default::default()`.
 //!
 //! Each message has an owned struct, a writer and a reader, and knows its name and its fields
 //! ([`Named`](protozero::Named)). With its feature `json`, `protozero` prints and parses them in the forms that
@@ -52,10 +56,11 @@ mod generated;
 #[cfg(feature = "jiff")]
 mod jiff;
 mod range;
+mod text;
 #[cfg(feature = "time")]
 mod time;
 mod timestamp;
-mod value;
+mod values;
 mod wrappers;
 
 pub use self::any::UnpackError;
@@ -63,12 +68,19 @@ pub use self::any::UnpackError;
 pub use self::field_mask::{MaskError, MergeOptions};
 pub use self::generated::google;
 pub use self::range::OutOfRange;
+pub use self::text::ParseTimeError;
 #[doc(no_inline)]
 pub use google::protobuf::{
     Any, BoolValue, BytesValue, DoubleValue, Duration, Empty, FieldMask, FloatValue, Int32Value,
     Int64Value, ListValue, NullValue, StringValue, Struct, Timestamp, UInt32Value, UInt64Value,
     Value, Value_KindOneof,
 };
+
+/// The content of a [`Value`], by the path that it has in `prost-types`.
+pub mod value {
+    #[doc(no_inline)]
+    pub use crate::google::protobuf::Value_KindOneof as Kind;
+}
 
 /// Schemas with compact messages use these types, too.
 mod inside_compact {

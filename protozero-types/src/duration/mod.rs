@@ -19,8 +19,8 @@ impl Duration {
         if new.is_valid() { Ok(new) } else { Err(new.out_of_range("google.protobuf.Duration")) }
     }
 
-    pub(crate) fn of(seconds: i64, nanos: i32) -> Self {
-        Self { seconds, nanos, ..Self::default() }
+    pub(crate) const fn of(seconds: i64, nanos: i32) -> Self {
+        Self { seconds, nanos }
     }
 
     pub(crate) fn out_of_range(&self, target: &'static str) -> OutOfRange {

@@ -14,13 +14,13 @@ const SECONDS_MAX: i64 = 253_402_300_799;
 impl Timestamp {
     /// The first valid point in time, 0001-01-01T00:00:00Z.
     #[must_use]
-    pub fn min() -> Self {
+    pub const fn min() -> Self {
         Self::of(SECONDS_MIN, 0)
     }
 
     /// The last valid point in time, 9999-12-31T23:59:59.999999999Z.
     #[must_use]
-    pub fn max() -> Self {
+    pub const fn max() -> Self {
         Self::of(SECONDS_MAX, 999_999_999)
     }
 
@@ -33,8 +33,8 @@ impl Timestamp {
         if new.is_valid() { Ok(new) } else { Err(new.out_of_range("google.protobuf.Timestamp")) }
     }
 
-    pub(crate) fn of(seconds: i64, nanos: i32) -> Self {
-        Self { seconds, nanos, ..Self::default() }
+    pub(crate) const fn of(seconds: i64, nanos: i32) -> Self {
+        Self { seconds, nanos }
     }
 
     pub(crate) fn out_of_range(&self, target: &'static str) -> OutOfRange {

@@ -38,6 +38,9 @@ const WELL_KNOWN_FILES: [&str; 10] = [
     "wrappers",
 ];
 
+/// Messages that are two numbers and no more, so that they are `Copy` and a literal names all of them.
+const TIMES: [&str; 2] = ["google.protobuf.Duration", "google.protobuf.Timestamp"];
+
 /// The whole schema as a descriptor set.
 const SET: &str = "protos/src/gen/schema.binpb";
 
@@ -236,6 +239,10 @@ fn well_known(root: &Path) -> Result<Config, String> {
         command: COMMAND.into(),
         root: "crate".into(),
         generate_well_known: true,
+        // These types are older than all programs that use them here, and no field was ever added to the two.
+        drop_unknown_fields: TIMES.map(Into::into).into(),
+        eq_and_hash: vec![".".into()],
+        message_attributes: TIMES.map(|name| (name.into(), "#[derive(Copy)]".into())).into(),
         ..Config::default()
     })
 }

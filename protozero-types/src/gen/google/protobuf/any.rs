@@ -3,7 +3,7 @@
 // A message of any type, and the type's name.
 
 /// Some message, encoded.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Any {
     /// Behind the last slash: the full name of the message.
     pub type_url: String,

@@ -3,7 +3,7 @@
 // Services of a schema as values, for programs that serve them.
 
 /// A service.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Api {
     /// Full name.
     pub name: String,
@@ -79,7 +79,7 @@ d::describe! { Api, d::message("google.protobuf.Api", &[
 ]) }
 
 /// A method.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Method {
     pub name: String,
     pub request_type_url: String,
@@ -148,7 +148,7 @@ d::describe! { Method, d::message("google.protobuf.Method", &[
 ]) }
 
 /// A service that another one includes.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Mixin {
     /// Full name.
     pub name: String,

@@ -3,17 +3,18 @@
 // A span of time.
 
 /// Seconds and nanoseconds, both of the same sign.
-#[derive(Clone, PartialEq, Default)]
+///
+/// Decoding drops unknown fields, and numbers that a closed enum does not have.
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Copy)]
 pub struct Duration {
     /// Whole seconds.
     pub seconds: i64,
     /// The rest, less than a second.
     pub nanos: i32,
-    /// Fields this build does not know, verbatim.
-    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Duration;
+rt::owned! { Duration without unknown_fields;
     implicit nanos = 2 as Int32;
     implicit seconds = 1 as Int64;
 }

@@ -3,7 +3,7 @@
 // Nothing, as a message.
 
 /// A message without fields.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Empty {
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,

@@ -3,7 +3,7 @@
 // Some fields of a message.
 
 /// Which fields are meant.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct FieldMask {
     /// Names of fields, with dots from outer to inner ones.
     pub paths: Vec<String>,

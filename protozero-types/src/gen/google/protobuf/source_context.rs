@@ -3,7 +3,7 @@
 // Where something was declared.
 
 /// The file of a declaration.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct SourceContext {
     /// Its path, such as `google/protobuf/source_context.proto`.
     pub file_name: String,

@@ -3,17 +3,18 @@
 // A point in time.
 
 /// Time since the start of 1970 in UTC, leap seconds left out.
-#[derive(Clone, PartialEq, Default)]
+///
+/// Decoding drops unknown fields, and numbers that a closed enum does not have.
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Copy)]
 pub struct Timestamp {
     /// Whole seconds; negative before 1970.
     pub seconds: i64,
     /// What has passed of the next second, never negative.
     pub nanos: i32,
-    /// Fields this build does not know, verbatim.
-    pub unknown_fields: protozero::UnknownFields,
 }
 
-rt::owned! { Timestamp;
+rt::owned! { Timestamp without unknown_fields;
     implicit nanos = 2 as Int32;
     implicit seconds = 1 as Int64;
 }

@@ -100,7 +100,7 @@ impl protozero::Enumeration for Field_Cardinality {
 
 protozero::rt::enumeration!(Field_Cardinality);
 /// A message.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Type {
     /// Full name.
     pub name: String,
@@ -168,7 +168,7 @@ d::describe! { Type, d::message("google.protobuf.Type", &[
 ]) }
 
 /// A field of a message.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Field {
     pub kind: Field_Kind,
     pub cardinality: Field_Cardinality,
@@ -251,7 +251,7 @@ d::describe! { Field, d::message("google.protobuf.Field", &[
 ]) }
 
 /// An enum.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Enum {
     /// Full name.
     pub name: String,
@@ -311,7 +311,7 @@ d::describe! { Enum, d::message("google.protobuf.Enum", &[
 ]) }
 
 /// A value of an enum.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct EnumValue {
     pub name: String,
     pub number: i32,
@@ -350,7 +350,7 @@ d::describe! { EnumValue, d::message("google.protobuf.EnumValue", &[
 ]) }
 
 /// An option of anything.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Option_ {
     /// Of one of protobuf's own the short name, of any other the full one.
     pub name: String,

@@ -63,7 +63,7 @@ d::describe! { FloatValue, d::message("google.protobuf.FloatValue", &[
 ]) }
 
 /// Holds a int64.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Int64Value {
     /// The value.
     pub value: i64,
@@ -93,7 +93,7 @@ d::describe! { Int64Value, d::message("google.protobuf.Int64Value", &[
 ]) }
 
 /// Holds a uint64.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct UInt64Value {
     /// The value.
     pub value: u64,
@@ -123,7 +123,7 @@ d::describe! { UInt64Value, d::message("google.protobuf.UInt64Value", &[
 ]) }
 
 /// Holds a int32.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Int32Value {
     /// The value.
     pub value: i32,
@@ -153,7 +153,7 @@ d::describe! { Int32Value, d::message("google.protobuf.Int32Value", &[
 ]) }
 
 /// Holds a uint32.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct UInt32Value {
     /// The value.
     pub value: u32,
@@ -183,7 +183,7 @@ d::describe! { UInt32Value, d::message("google.protobuf.UInt32Value", &[
 ]) }
 
 /// Holds a bool.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct BoolValue {
     /// The value.
     pub value: bool,
@@ -213,7 +213,7 @@ d::describe! { BoolValue, d::message("google.protobuf.BoolValue", &[
 ]) }
 
 /// Holds a string.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct StringValue {
     /// The value.
     pub value: String,
@@ -243,7 +243,7 @@ d::describe! { StringValue, d::message("google.protobuf.StringValue", &[
 ]) }
 
 /// Holds a bytes.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct BytesValue {
     /// The value.
     pub value: Vec<u8>,
