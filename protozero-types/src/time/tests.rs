@@ -6,15 +6,15 @@ use super::*;
 fn times_and_spans_go_around() {
     for (seconds, nanos) in [(0, 0), (-1, 999_999_999), (1_700_000_000, 5)] {
         let time = Timestamp::of(seconds, nanos);
-        let theirs = OffsetDateTime::try_from(time.clone()).unwrap();
+        let theirs = OffsetDateTime::try_from(time).unwrap();
         assert_eq!((theirs.unix_timestamp(), Timestamp::from(theirs)), (seconds, time));
     }
     for time in [Timestamp::min(), Timestamp::max()] {
-        assert_eq!(Timestamp::from(OffsetDateTime::try_from(time.clone()).unwrap()), time);
+        assert_eq!(Timestamp::from(OffsetDateTime::try_from(time).unwrap()), time);
     }
     for (seconds, nanos) in [(0, 0), (0, -1), (-5, -999_999_999), (315_576_000_000, 1)] {
         let span = Duration::of(seconds, nanos);
-        let theirs = Span::from(span.clone());
+        let theirs = Span::from(span);
         assert_eq!((theirs.whole_seconds(), Duration::try_from(theirs)), (seconds, Ok(span)));
     }
     assert!(OffsetDateTime::try_from(Timestamp::of(i64::MAX, 0)).is_err());

@@ -40,6 +40,6 @@ proptest! {
     #[test]
     fn system_time_goes_around(seconds in -200_000_000_000i64..300_000_000_000, nanos in 0i32..1_000_000_000) {
         let time = Timestamp::of(seconds, nanos);
-        prop_assert_eq!(Timestamp::from(SystemTime::try_from(time.clone()).unwrap()), time);
+        prop_assert_eq!(Timestamp::from(SystemTime::try_from(time).unwrap()), time);
     }
 }
