@@ -105,14 +105,14 @@ pub struct Config {
     /// extensions keep the field, which holds them.
     pub drop_unknown_fields: Vec<String>,
     /// Names as prost has them, for code that used prost: fields and oneofs are in snake case (`peerURLs` is
-    /// `peer_ur_ls`), variants and values of enums in camel case (`HTTPServer` is `HttpServer`), oneofs are behind all other fields, and the types have aliases at the paths that prost gives
-    /// them. See [Names](crate#names). The names for attributes and `bytes` below are prost's, too: `.pkg.Order` also
-    /// matches what is inside, `v1.Order` is the end of a full name and matches nothing else, and a member of a oneof
-    /// is `pkg.Order.paid_by.card`.
+    /// `peer_ur_ls`), variants and values of enums in camel case (`HTTPServer` is `HttpServer`), oneofs are behind all
+    /// other fields, and the types have aliases at the paths that prost gives them. See [Names](crate#names). The names
+    /// for attributes and `bytes` below are prost's, too: `.pkg.Order` also matches what is inside, `v1.Order` is the
+    /// end of a full name and matches nothing else, and a member of a oneof is `pkg.Order.paid_by.card`.
     pub prost_names: bool,
     /// Plain types of Rust in place of some well-known ones in owned messages, as prost has them: `()` for
-    /// `google.protobuf.Empty`, also as request and response of gRPC, and for a wrapper the value that it holds, so a field
-    /// of type `StringValue` is `Option<String>`. Such values drop unknown fields. Not for a schema that is
+    /// `google.protobuf.Empty`, also as request and response of gRPC, and for a wrapper the value that it holds, so a
+    /// field of type `StringValue` is `Option<String>`. Such values drop unknown fields. Not for a schema that is
     /// [`compact`](Config::compact), and not in views.
     pub plain_types: bool,
     /// Full names of fields that are `Option<Arc<M>>` in owned messages instead of `Option<M>`: large messages that are
@@ -145,12 +145,11 @@ pub struct Config {
     /// then be equal, which is an error: only for schemas that you can change. See [Names](crate#names).
     pub flat: Vec<String>,
     /// Messages and oneofs that derive `Eq` and `Hash`, if all that they hold has both: no float, no `HashMap`, no type
-    /// of another crate but the well-known ones. Names as for attributes below. Whoever sets this promises to have no
-    /// such field in these messages later: a schema that grows takes the two away again, and a program that needs them
-    /// does not compile.
+    /// of another crate but the well-known ones. Names as for attributes below. A schema that grows can take the two
+    /// away again: when a `float` is added to such a message, a program that has it as a key no longer compiles.
     pub eq_and_hash: Vec<String>,
-    /// Maps that are `std::collections::HashMap` in owned messages instead of `BTreeMap`: the full name of a field, or of
-    /// an element around it, as for [`Config::bytes`]. Encoding sorts the keys, so equal messages still have equal
+    /// Maps that are `std::collections::HashMap` in owned messages instead of `BTreeMap`: the full name of a field, or
+    /// of an element around it, as for [`Config::bytes`]. Encoding sorts the keys, so equal messages still have equal
     /// bytes. Maps of compact messages and of views stay `BTreeMap`. The receiving crate needs `std`.
     pub hash_map: Vec<String>,
     /// Path by which generated code finds the runtime, such as `::my_sdk::protozero`. Empty: the receiving crate

@@ -87,13 +87,13 @@
 //! may be equal. If both are types of the schema, that is an error. A derived name that is taken gets an underscore,
 //! so that a new message may change it. It is meant for schemas that one team keeps, such as Perfetto's.
 //!
-//! [`Config::prost_names`] is for code that used prost. Fields and oneofs have prost's names in snake case (`peerURLs` is
-//! `peer_ur_ls`, `type_` is `r#type`), variants of oneofs and values of enums those in camel case (`HTTPServer` is
+//! [`Config::prost_names`] is for code that used prost. Fields and oneofs have prost's names in snake case (`peerURLs`
+//! is `peer_ur_ls`, `type_` is `r#type`), variants of oneofs and values of enums those in camel case (`HTTPServer` is
 //! `HttpServer`), and types have a second name at the path of prost: `order::Item`, `order::PaidBy`, `KvPair` for
-//! `KVPair`, and with gRPC `greeter_client::GreeterClient`. The names of types above stay, and are the promise: a second
-//! name is left out where something else has it. Together with [`Config::drop_unknown_fields`], [`Config::hash_map`] and
-//! [`Config::plain_types`] most code that used prost compiles as it is, except for fields of enums, which are no `i32`
-//! here.
+//! `KVPair`, and with gRPC `greeter_client::GreeterClient`. The names of types above stay, and are the promise: a
+//! second name is left out where something else has it. Together with [`Config::drop_unknown_fields`],
+//! [`Config::hash_map`] and [`Config::plain_types`] most code that used prost compiles as it is, except for fields of
+//! enums, which are no `i32` here.
 //!
 //! # gRPC
 //!

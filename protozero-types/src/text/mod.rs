@@ -23,8 +23,8 @@ impl fmt::Display for ParseTimeError {
 
 impl core::error::Error for ParseTimeError {}
 
-/// RFC 3339, as in JSON: `2026-01-31T23:59:59.500Z`, with no digits behind the second, or 3, 6 or 9. A timestamp that is
-/// not [valid](Timestamp::is_valid) has no such form, and is printed as its two numbers.
+/// RFC 3339, as in JSON: `2026-01-31T23:59:59.500Z`, with no digits behind the second, or 3, 6 or 9. A timestamp that
+/// is not [valid](Timestamp::is_valid) has no such form, and is printed as its two numbers.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seconds, nanos } = *self;
@@ -51,8 +51,8 @@ impl FromStr for Timestamp {
     }
 }
 
-/// Seconds, as in JSON: `-1.500s`. A span that is not [valid](Duration::is_valid) has no such form, and is printed as its
-/// two numbers.
+/// Seconds, as in JSON: `-1.500s`. A span that is not [valid](Duration::is_valid) has no such form, and is printed as
+/// its two numbers.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { seconds, nanos } = *self;

@@ -28,15 +28,16 @@
 //! - `null` is a field that is not set, except for `google.protobuf.Value` and `NullValue`.
 //!
 //! The parser refuses what the format does not have: a field, a oneof or a key of a map that is set twice, numbers out
-//! of range or with a fraction for an integer, single surrogates, comments, commas at the end. Messages have at most 100
-//! levels in both directions, as in all our decoders, and an entry of a map is one. So a list in a `Value` takes two
-//! levels, and an object three.
+//! of range or with a fraction for an integer, single surrogates, comments, commas at the end. Messages have at most
+//! 100 levels in both directions, as in all our decoders, and an entry of a map is one. So a list in a `Value` takes
+//! two levels, and an object three.
 
 mod base64;
 mod error;
 #[cfg(feature = "std")]
 mod generated;
 mod known;
+mod lexer;
 mod options;
 mod output;
 mod parse;

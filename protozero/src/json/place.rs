@@ -1,11 +1,12 @@
 //! Which value a place in a text belongs to: `shop.Order.lines[3].price`, with the names as they are in the text. The
 //! tokens before the place are read again, after an error only.
 
+use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::parse::unescaped;
+use super::lexer::Lexer;
 
 /// What is open.
 enum Open<'t> {
@@ -49,6 +50,17 @@ pub(super) fn path(root: &str, text: &str, end: usize) -> String {
         }
     }
     print(root, &opened)
+}
+
+/// The text that a name with escapes means.
+fn unescaped(name: &str) -> Cow<'_, str> {
+    if !name.contains('\\') {
+        return Cow::Borrowed(name);
+    }
+    match Lexer::new(&format!("\"{name}\"")).string("a name") {
+        Ok(text) => Cow::Owned(text.into_owned()),
+        Err(_) => Cow::Borrowed(name),
+    }
 }
 
 fn print(root: &str, opened: &[Open<'_>]) -> String {

@@ -17,7 +17,6 @@ use alloc::vec::Vec;
 use core::cell::Cell;
 
 use super::keys::Keys;
-use super::lexer::Lexer;
 use super::order::Key;
 use super::text::Text;
 use crate::decode::limits::{JsonSource, Part, Slot, growth_of};
@@ -26,6 +25,7 @@ use crate::dynamic::MessageDescriptor;
 use crate::dynamic::schema::{Schema, Type};
 use crate::error::{DecodeErrorKind, ReadError};
 use crate::json::known::Known;
+use crate::json::lexer::Lexer;
 use crate::json::print::Seen;
 use crate::json::table::{Field, Form, Shape, Table};
 use crate::json::{base64, time};

@@ -4,9 +4,9 @@ use alloc::format;
 use alloc::string::String;
 
 use super::Parser;
-use super::lexer::Parsed;
 use crate::dynamic::schema::{Symbol, Type};
 use crate::json::known::Known;
+use crate::json::lexer::Parsed;
 use crate::json::table::{Field, Form};
 use crate::json::time;
 use crate::wire::tag::{FIXED64, LEN, VARINT};

@@ -3,11 +3,11 @@
 use alloc::collections::BTreeSet;
 use alloc::format;
 
-use super::lexer::{Parsed, number_len};
 use super::number::not_in_range;
 use super::order::{self, Key};
 use super::{Parser, Put};
 use crate::dynamic::schema::Type;
+use crate::json::lexer::{Parsed, number_len};
 use crate::json::scan;
 use crate::json::table::Field;
 use crate::text::error::quote;

@@ -10,7 +10,6 @@ mod direct;
 #[cfg(feature = "std")]
 mod keys;
 mod known;
-mod lexer;
 mod map;
 mod number;
 mod order;
@@ -24,6 +23,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use super::lexer::{Fault, Lexer, Parsed};
 use super::options::ParseOptions;
 use super::place;
 use super::print::Seen;
@@ -36,7 +36,6 @@ use crate::text::error::{TextError, TextErrors, nearest, quote};
 use crate::wire::tag::{BEGIN_GROUP, END_GROUP, LEN, VARINT};
 #[cfg(feature = "std")]
 pub(super) use direct::parse as direct;
-use lexer::{Fault, Lexer, Parsed};
 use output::Encoded;
 
 pub(super) fn parse(
@@ -96,17 +95,6 @@ pub(super) fn not_decoded(
     let path = error.path().to_string();
     let error = TextError::new(text, 0..0, error.kind.to_string()).with_path(|_| path);
     TextErrors::new(options.file, [error].into())
-}
-
-/// The text that a name with escapes means.
-pub(super) fn unescaped(name: &str) -> Cow<'_, str> {
-    if !name.contains('\\') {
-        return Cow::Borrowed(name);
-    }
-    match Lexer::new(&format!("\"{name}\"")).string("a name") {
-        Ok(text) => Cow::Owned(text.into_owned()),
-        Err(_) => Cow::Borrowed(name),
-    }
 }
 
 struct Parser<'t> {

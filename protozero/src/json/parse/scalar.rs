@@ -4,11 +4,11 @@ use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::ToString;
 
-use super::lexer::{Parsed, number_len};
 use super::number::{self, not_in_range};
 use super::{Parser, Put};
 use crate::dynamic::schema::{EnumData, Type};
 use crate::json::known::NULL_VALUE;
+use crate::json::lexer::{Parsed, number_len};
 use crate::text::error::{nearest, quote};
 use crate::wire::zigzag;
 

@@ -1,9 +1,9 @@
 //! The tokens of JSON for the parser of structs: none instead of an error.
 
-use super::lexer::{begins_with, number_len, short_number};
 use super::number;
 use crate::decode::Value;
 use crate::dynamic::schema::Type;
+use crate::json::lexer::{begins_with, number_len, short_number};
 use crate::json::scan;
 use crate::wire::zigzag;
 

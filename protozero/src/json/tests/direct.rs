@@ -418,7 +418,7 @@ fn levels_of_texts_are_bounded() {
             let is_map = usize::from(open.contains("byFlag"));
             let is_direct = levels << is_map <= 100;
             reads::<All>(&text, is_direct);
-            // Whoever only parses gets no bytes that decoders refuse.
+            // No text becomes bytes that decoders refuse for their levels.
             let options = ParseOptions::default();
             let bytes = parse::parse_text(&All::descriptor(), &text, &options);
             assert_eq!(bytes.is_ok(), is_direct, "{levels} of {open}");
@@ -426,7 +426,7 @@ fn levels_of_texts_are_bounded() {
     }
 }
 
-/// Bytes that a text becomes may still be refused: they take too much memory. The offset in them is nobody's.
+/// Bytes that a text becomes may still be refused: they take too much memory. Their offsets are not shown.
 #[test]
 fn a_text_whose_bytes_are_refused() {
     let refused = All::decode(b"\x4a\x00\x4a\x02\x2a\x05").expect_err("cut off");
