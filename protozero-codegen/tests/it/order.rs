@@ -149,7 +149,7 @@ fn fields_and_keys_of_json_may_have_any_order() {
     let of = Mixed::descriptor();
     let sorted = r#"{"first":"1","children":[{"number":1,"last":"x"}],"nested":{"raw":"AA==","by_flag":{}},
         "byId":{"-300":1,"-2":2,"7":3},"byName":{"":{},"a":{},"ab":{"number":1},"b":{}}}"#;
-    let mixed = r#"{"byName":{"b":{},"ab":{"number":2},"":{},"ab":{"number":1},"a":{}},
+    let mixed = r#"{"byName":{"b":{},"ab":{"number":1},"":{},"a":{}},
         "nested":{"by_flag":{},"raw":"AA=="},"byId":{"7":3,"-2":2,"-300":1},
         "children":[{"last":"x","number":1}],"first":"1"}"#;
     assert_eq!(parsed(&of, mixed), parsed(&of, sorted));
