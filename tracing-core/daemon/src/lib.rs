@@ -9,7 +9,8 @@
 //! | [`in_process`] | the same service on a thread of this process, without sockets |
 //! | [`embed`] | the same service without a thread, also over a transport of the program |
 //! | [`system`] | the system calls that only a daemon makes |
-
+//! | `local` | connections of clients in this process |
+//! | `limits` | every bound, with its reason |
 //!
 //! Without the feature `host` there are only `in_process` and what it needs: nothing for connections from elsewhere.
 

@@ -12,7 +12,7 @@
 use os::poll::Poller;
 use os::socket::{Listener, Stream};
 
-use super::side::Side;
+use super::port_kind::Side;
 use abi::error::OsError;
 use abi::sync::Arc;
 

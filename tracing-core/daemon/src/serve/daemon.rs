@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use super::accepting::{Accepted, Accepting};
 use super::accounts::Counted;
-use super::calls::Calls;
 use super::connections::{self, Connections};
 use super::descriptors::Descriptors;
 use super::engine::{Engine, FIRST_CLIENT};
 use super::files::LAST_WRITES;
 use super::order;
-use super::peer::{Link, Peer};
+use super::peer::{Link, PeerConnection};
+use super::port_kind::{Disconnect, Side};
 use super::remote::SocketLink;
-use super::side::{Disconnect, Side};
-use super::turns::Watchdog;
-use super::user::{User, Who};
+use super::slow_calls::Calls;
+use super::user::{ConnectionUser, User};
+use super::watchdog::Watchdog;
 use crate::limits::{ACCEPTS_PER_TURN, ADMITTED_WHEN_BEHIND, CONNECTIONS_PER_TURN, SERVE_NS};
 use crate::system::closer::{Closer, EndCloser, NoRoom, Origin, STUCK_NS, Waiting};
 use crate::system::signal::StopSignals;
@@ -183,7 +183,7 @@ impl Daemon {
             return ready.iter().for_each(|event| self.dispatch(*event));
         }
         let Engine { peers, order, .. } = &self.engine;
-        order.sort(ready, |key| peers.get(&ClientId::new(key)).map(Peer::turn));
+        order.sort(ready, |key| peers.get(&ClientId::new(key)).map(PeerConnection::turn));
         let (mut served, count) = (0, ready.len());
         for (index, &event) in ready.iter().enumerate() {
             self.dispatch(event);
@@ -270,7 +270,7 @@ impl Daemon {
         };
         let known = stream.is_unix();
         let user = if known { User::Local(credentials.uid) } else { User::Remote };
-        let about = Some(Who { client, user });
+        let about = Some(ConnectionUser { client, user });
         let origin = Origin { client, uid: credentials.uid };
         let closer = &self.closer.0;
         let count = connections::descriptors_of(side);
@@ -328,7 +328,7 @@ impl Daemon {
 
     pub(super) fn read(&mut self, client: ClientId) {
         let Engine { peers, order, .. } = &mut self.engine;
-        let Some(Peer { link: Link::Socket(link), ended, user, served, .. }) =
+        let Some(PeerConnection { link: Link::Socket(link), ended, user, served, .. }) =
             peers.get_mut(&client)
         else {
             return;
@@ -342,7 +342,7 @@ impl Daemon {
         let is_limited = self.connections.is_limited(*user);
         let openable = self.descriptors.openable(is_limited, capacity.unwrap_or(0));
         let read = link.read(&mut self.buf, openable, &mut self.descriptors, &mut self.calls);
-        if link.calls.owes() {
+        if link.call_time.owes() {
             self.charge(client);
         }
         match read {
@@ -362,11 +362,12 @@ impl Daemon {
 
     /// Makes the user of a connection wait for what calls on its socket took. Root and the user of the daemon do not.
     pub(super) fn charge(&mut self, client: ClientId) {
-        let Some(Peer { link: Link::Socket(link), user, .. }) = self.engine.peers.get_mut(&client)
+        let Some(PeerConnection { link: Link::Socket(link), user, .. }) =
+            self.engine.peers.get_mut(&client)
         else {
             return;
         };
-        let owed_ns = link.calls.take_owed();
+        let owed_ns = link.call_time.take_owed();
         if owed_ns > 0 && self.connections.is_limited(*user) {
             self.engine.waits.charge(*user, owed_ns, clock::boot_ns());
         }
@@ -375,7 +376,8 @@ impl Daemon {
     /// Keeps a connection that is ready for later if its user waits: true. The poller does not look at it meanwhile.
     fn leave_waiting(&mut self, client: ClientId) -> bool {
         let Engine { peers, waits, .. } = &mut self.engine;
-        let Some(Peer { link: Link::Socket(link), user, .. }) = peers.get_mut(&client) else {
+        let Some(PeerConnection { link: Link::Socket(link), user, .. }) = peers.get_mut(&client)
+        else {
             return false;
         };
         if !waits.hold(*user, client) {
@@ -391,7 +393,8 @@ impl Daemon {
             return;
         }
         for client in self.engine.waits.release(clock::boot_ns()) {
-            let Some(Peer { link: Link::Socket(link), .. }) = self.engine.peers.get_mut(&client)
+            let Some(PeerConnection { link: Link::Socket(link), .. }) =
+                self.engine.peers.get_mut(&client)
             else {
                 continue;
             };
@@ -449,7 +452,9 @@ impl Daemon {
     fn send(&mut self, client: ClientId) {
         let Engine { peers, service, waits, send_order, .. } = &mut self.engine;
         let peer = peers.get_mut(&client);
-        let Some(Peer { link: Link::Socket(link), user, sent, ended, .. }) = peer else { return };
+        let Some(PeerConnection { link: Link::Socket(link), user, sent, ended, .. }) = peer else {
+            return;
+        };
         *sent = send_order.serve(*user);
         let result = match waits.has(*user) {
             true => link.host.check_queue(),
@@ -461,7 +466,7 @@ impl Daemon {
             None => link.check_calls(),
             Some(_) => Ok(()),
         });
-        if link.calls.owes() {
+        if link.call_time.owes() {
             self.charge(client);
         }
         match result {
@@ -472,7 +477,9 @@ impl Daemon {
 
     /// Lets the poller wait for what the connection needs now, and the service queue more.
     fn after_send(&mut self, client: ClientId) {
-        let Some(Peer { link: Link::Socket(link), .. }) = self.engine.peers.get_mut(&client) else {
+        let Some(PeerConnection { link: Link::Socket(link), .. }) =
+            self.engine.peers.get_mut(&client)
+        else {
             return;
         };
         if link.host.has_events() && !link.host.is_paused() {

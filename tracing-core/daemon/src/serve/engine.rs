@@ -6,21 +6,21 @@ use std::collections::VecDeque;
 #[cfg(feature = "host")]
 use super::accounts::{self, Counted};
 #[cfg(feature = "host")]
-use super::adopting::Adopting;
-#[cfg(feature = "host")]
-use super::calls::Waits;
-#[cfg(feature = "host")]
 use super::connections::MemoryPlace;
 use super::files::{Files, NewFile, Rights};
 use super::log::{About, Log, Logger};
 #[cfg(feature = "host")]
 use super::order::Order;
-use super::peer::{Link, Peer};
-use super::side::{Disconnect, Side};
-use super::stats::Counters;
+use super::peer::{Link, PeerConnection};
+use super::port_kind::{Disconnect, Side};
 #[cfg(feature = "host")]
-use super::turns::{Task, Turns};
-use super::user::{User, Who};
+use super::producer_memory::Adopting;
+#[cfg(feature = "host")]
+use super::slow_calls::Waits;
+use super::stats::Counters;
+use super::user::{ConnectionUser, User};
+#[cfg(feature = "host")]
+use super::watchdog::{Task, Turns};
 use crate::limits::SERVE_NS;
 use crate::local::{AnyLocalEvent, Inbox, LocalEvent};
 use abi::ids::ClientId;
@@ -44,7 +44,7 @@ pub(crate) struct Engine {
     pub(super) service: Service,
     pub(super) wake: Wake,
     pub(super) inbox: Arc<Inbox>,
-    pub(super) peers: BlockMap<ClientId, Peer>,
+    pub(super) peers: BlockMap<ClientId, PeerConnection>,
     /// Connections whose queue of replies has new bytes.
     pub(crate) dirty: BlockSet<ClientId>,
     /// Connections with requests that had to wait and can be handled now.
@@ -86,7 +86,7 @@ pub(crate) struct Engine {
     #[cfg(feature = "host")]
     pub(super) memory_bytes: u64,
     /// Whose input is being handled.
-    about: Option<Who>,
+    about: Option<ConnectionUser>,
     machine_name: String,
 }
 
@@ -227,7 +227,7 @@ impl Engine {
         let Some(peer) = self.peers.remove(&client) else {
             return;
         };
-        let about = Some(Who { client, user: peer.user });
+        let about = Some(ConnectionUser { client, user: peer.user });
         self.dirty.remove(&client);
         self.counters.count_disconnect(reason);
         if let Some(text) = reason.text() {
@@ -285,7 +285,7 @@ impl Engine {
                 let link = Link::Local(mailbox);
                 self.counters.connected();
                 let user = User::Local(process::effective_uid());
-                self.peers.insert(client, Peer::new(side, link, user, true));
+                self.peers.insert(client, PeerConnection::new(side, link, user, true));
                 let peer = self.peer(process::effective_uid(), Some(process::pid()));
                 self.announce(client, side, peer, true);
             }
@@ -304,7 +304,7 @@ impl Engine {
     }
 
     /// The same; `about` is told where the input names a connection that is gone.
-    pub(super) fn handle_input_about(&mut self, about: Option<Who>, input: Input) {
+    pub(super) fn handle_input_about(&mut self, about: Option<ConnectionUser>, input: Input) {
         self.about = about;
         let now = clock::now();
         #[cfg(feature = "host")]
@@ -322,7 +322,7 @@ impl Engine {
 
     /// What is counted here, for a question about the service.
     #[cfg_attr(not(feature = "host"), allow(unused_variables, reason = "there is one user"))]
-    fn count(&self, asking: Option<Who>) -> ShellAccounts {
+    fn count(&self, asking: Option<ConnectionUser>) -> ShellAccounts {
         let counters = self.counters.read().to_proto();
         #[cfg(feature = "host")]
         if let (Some(counted), Some(asking)) = (&self.counted, asking) {
@@ -333,8 +333,8 @@ impl Engine {
     }
 
     /// A connection and its user, for the log.
-    pub(super) fn who(&self, client: ClientId) -> Option<Who> {
-        self.peers.get(&client).map(|peer| Who { client, user: peer.user })
+    pub(super) fn who(&self, client: ClientId) -> Option<ConnectionUser> {
+        self.peers.get(&client).map(|peer| ConnectionUser { client, user: peer.user })
     }
 
     fn carry_out(&mut self) {
@@ -442,13 +442,13 @@ impl Engine {
     }
 
     /// Counts and logs a fault of a peer.
-    pub(super) fn fault(&mut self, about: Option<Who>, text: &str) {
+    pub(super) fn fault(&mut self, about: Option<ConnectionUser>, text: &str) {
         self.counters.fault();
         self.log(about, LogLevel::Error, text);
     }
 
     /// Logs a line that `about` caused, as far as its user has lines left.
-    pub(super) fn log(&mut self, about: Option<Who>, level: LogLevel, text: &str) {
+    pub(super) fn log(&mut self, about: Option<ConnectionUser>, level: LogLevel, text: &str) {
         self.logger.line(clock::boot_ns(), about.into(), level, text);
     }
 

@@ -10,16 +10,29 @@
 //! [`Service`](service::Service) and carries out its effects. The loop never waits for a peer. Each connection has a
 //! queue of replies, and a peer that does not read is disconnected when its queue is full. Packets do not count
 //! there: the service pauses for a consumer that reads slowly.
+//!
+//! | file | concern |
+//! |---|---|
+//! | `server` | a service with listening sockets, as programs see it |
+//! | `daemon`, `alone` | the loop with sockets; the loop for clients of this process alone |
+//! | `engine`, `requests` | the service and its effects; the requests of connections that carry bytes |
+//! | `peer`, `port_kind`, `user` | a connection; its port, and why it ended; its user |
+//! | `remote` | bytes in and out: sockets, and transports of the program |
+//! | `accepting`, `connections` | which connection is accepted next; how many connections a user may have |
+//! | `refusals` | how often something was refused to each user |
+//! | `descriptors` | how many descriptors the process can still open |
+//! | `producer_memory` | shared memory that producers bring |
+//! | `order` | which connection is served next |
+//! | `slow_calls` | users whose sockets make system calls slow |
+//! | `watchdog` | turns of the loop that take long |
+//! | `files`, `log` | trace files; the log |
+//! | `stats`, `accounts` | counters; what an answer to a query tells of each user |
 
 #[cfg(feature = "host")]
 mod accepting;
 #[cfg(feature = "host")]
 mod accounts;
-#[cfg(feature = "host")]
-mod adopting;
 mod alone;
-#[cfg(feature = "host")]
-mod calls;
 #[cfg(feature = "host")]
 mod connections;
 #[cfg(feature = "host")]
@@ -32,6 +45,9 @@ mod log;
 #[cfg(feature = "host")]
 mod order;
 mod peer;
+mod port_kind;
+#[cfg(feature = "host")]
+mod producer_memory;
 #[cfg(feature = "host")]
 mod refusals;
 #[cfg(feature = "host")]
@@ -40,11 +56,12 @@ mod remote;
 mod requests;
 #[cfg(feature = "host")]
 mod server;
-mod side;
-mod stats;
 #[cfg(feature = "host")]
-mod turns;
+mod slow_calls;
+mod stats;
 mod user;
+#[cfg(feature = "host")]
+mod watchdog;
 
 #[cfg(all(test, feature = "host"))]
 mod tests;
@@ -57,11 +74,11 @@ pub use self::log::Log;
 #[cfg(feature = "host")]
 pub(super) use self::peer::Link;
 #[cfg(feature = "host")]
+pub(super) use self::port_kind::{Disconnect, Side};
+#[cfg(feature = "host")]
 pub(super) use self::remote::HostLink;
 #[cfg(feature = "host")]
 pub use self::server::{Server, ServerOptions};
-#[cfg(feature = "host")]
-pub(super) use self::side::{Disconnect, Side};
 pub(super) use self::stats::Counters;
 pub use self::stats::ServerStats;
 #[cfg(feature = "host")]

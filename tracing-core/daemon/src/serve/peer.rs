@@ -5,10 +5,10 @@ use bytes::Bytes;
 #[cfg(feature = "host")]
 use super::order::Served;
 #[cfg(feature = "host")]
-use super::remote::{HostLink, SocketLink};
+use super::port_kind::Disconnect;
+use super::port_kind::Side;
 #[cfg(feature = "host")]
-use super::side::Disconnect;
-use super::side::Side;
+use super::remote::{HostLink, SocketLink};
 use super::user::User;
 use crate::local::{LocalReply, Mailbox};
 use abi::ids::CallId;
@@ -59,7 +59,7 @@ impl Link {
 }
 
 /// A connection.
-pub(crate) struct Peer {
+pub(crate) struct PeerConnection {
     pub(super) side: Side,
     pub(super) link: Link,
     pub(super) user: User,
@@ -79,7 +79,7 @@ pub(crate) struct Peer {
     pub(super) ended: Option<Disconnect>,
 }
 
-impl Peer {
+impl PeerConnection {
     pub(super) fn new(side: Side, link: Link, user: User, announced: bool) -> Self {
         Self {
             side,

@@ -5,10 +5,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use bytes::Bytes;
 
-use super::calls::{CallTime, Calls};
 use super::connections::Slot;
 use super::descriptors::Descriptors;
-use super::side::{Disconnect, Side};
+use super::port_kind::{Disconnect, Side};
+use super::slow_calls::{CallTime, Calls};
 use crate::limits::{
     CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE, CONSUMER_SOCKET_BYTES,
     LARGE_SOCKET_BYTES, PRODUCER_QUEUE_BYTES_MAX, PRODUCER_SOCKET_BYTES,
@@ -44,7 +44,7 @@ pub(crate) struct SocketLink {
     /// The poller looks at it.
     pub(super) is_polled: bool,
     /// What calls on the socket took.
-    pub(super) calls: CallTime,
+    pub(super) call_time: CallTime,
     /// The peer sends no more.
     has_ended: bool,
     closer: Closer,
@@ -96,7 +96,7 @@ impl SocketLink {
             host: HostLink::new(side),
             interest: (true, false),
             is_polled: true,
-            calls: CallTime::default(),
+            call_time: CallTime::default(),
             has_ended: false,
             origin,
             slot: Some(slot),
@@ -141,7 +141,7 @@ impl SocketLink {
         let Some(stream) = &self.stream else { return Err(Disconnect::PeerLeft) };
         let mut spare = Vec::new();
         let receive = || stream.receive_all(buf, openable, &mut spare);
-        let received = calls.make(&mut self.calls, receive);
+        let received = calls.make(&mut self.call_time, receive);
         let kept = matches!(received, Ok(Received::Bytes(_, Some(_))));
         descriptors.opened(spare.len() as u64 + u64::from(kept));
         spare.into_iter().for_each(|fd| self.closer.take(self.origin, fd));
@@ -171,7 +171,7 @@ impl SocketLink {
 
     /// Whether the calls on the socket take too long.
     pub(super) fn check_calls(&self) -> Result<(), Disconnect> {
-        if self.calls.is_too_much() { Err(Disconnect::SlowCalls) } else { Ok(()) }
+        if self.call_time.is_too_much() { Err(Disconnect::SlowCalls) } else { Ok(()) }
     }
 
     /// Sends as many bytes as the socket takes, or until a call takes long; `recycle` gets the memory of sent replies.
@@ -180,13 +180,13 @@ impl SocketLink {
         calls: &mut Calls,
         recycle: impl FnMut(Bytes),
     ) -> Result<(), Disconnect> {
-        let Self { stream, host, slot, is_small, calls: account, .. } = self;
+        let Self { stream, host, slot, is_small, call_time, .. } = self;
         let Some(stream) = stream else { return Err(Disconnect::PeerLeft) };
         let send = |bytes: &[IoSlice<'_>], fd: Option<BorrowedFd<'_>>| {
-            if account.owes() || account.is_too_much() {
+            if call_time.owes() || call_time.is_too_much() {
                 return Ok(0);
             }
-            let sent = calls.make(account, || stream.send(bytes, fd))?;
+            let sent = calls.make(call_time, || stream.send(bytes, fd))?;
             if sent > 0 || !*is_small || !slot.as_mut().is_some_and(Slot::enlarge) {
                 return Ok(sent);
             }
@@ -384,7 +384,7 @@ impl Drop for SocketLink {
             // At once, although the thread may be late: the peer learns the end, and the poller waits for it no more.
             let _ = self.poller.remove(&stream);
             // This wakes the peer as other calls do. One that has ended does not have to learn it.
-            if !self.has_ended && !self.calls.has_slow() {
+            if !self.has_ended && !self.call_time.has_slow() {
                 stream.shutdown();
             }
             // In this order.

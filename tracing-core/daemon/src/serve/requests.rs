@@ -1,13 +1,13 @@
 //! What the engine does for connections that carry bytes.
 
 use super::accounts::Counted;
-use super::adopting::{Adopted, Waiting};
 use super::engine::Engine;
 use super::files::Rights;
 use super::order;
-use super::peer::{Link, Peer};
+use super::peer::{Link, PeerConnection};
+use super::port_kind::{Disconnect, Side};
+use super::producer_memory::{Adopted, HeldRequest};
 use super::remote::{Event, HostLink};
-use super::side::{Disconnect, Side};
 use super::user::User;
 use crate::limits::{CONNECTIONS_PER_TURN, DECODED_BYTES_AT_ONCE, REQUESTS_PER_TURN, SERVE_NS};
 use crate::system::closer::PeerFd;
@@ -51,7 +51,8 @@ impl Engine {
             }
         }
         if waiting.len() > order::FEW {
-            order.sort(&mut waiting, |key| peers.get(&ClientId::new(key)).map(Peer::turn));
+            order
+                .sort(&mut waiting, |key| peers.get(&ClientId::new(key)).map(PeerConnection::turn));
         }
         let (mut waiting, mut served) = (waiting.into_iter(), 0);
         for client in waiting.by_ref().map(|ready| ClientId::new(ready.key)) {
@@ -86,7 +87,7 @@ impl Engine {
         who: Option<service::Peer>,
     ) {
         self.counters.connected();
-        let mut peer = Peer::new(side, link, user, who.is_some());
+        let mut peer = PeerConnection::new(side, link, user, who.is_some());
         (peer.served, peer.sent) = (self.order.now(), self.send_order.now());
         self.peers.insert(client, peer);
         if let Some(who) = who {
@@ -191,7 +192,7 @@ impl Engine {
                 let is_first = self.takes_memory(client, &request);
                 match fd.filter(|_| is_first) {
                     Some(fd) => {
-                        let waiting = Waiting { call, request, uid: fd.uid() };
+                        let waiting = HeldRequest { call, request, uid: fd.uid() };
                         self.adopting.begin(client, waiting, fd);
                         // That of a program's own transport is mapped already.
                         self.take_adopted();
@@ -225,7 +226,7 @@ impl Engine {
     /// Handles requests whose memory is mapped. Later ones of their peers come after them.
     pub(super) fn take_adopted(&mut self) {
         for Adopted { client, waiting, region } in self.adopting.take() {
-            let Waiting { call, request, uid } = waiting;
+            let HeldRequest { call, request, uid } = waiting;
             if self.peers.contains_key(&client) {
                 if let Err(why) = &region {
                     self.fault(self.who(client), &why.to_string());

@@ -5,7 +5,7 @@ use core::fmt;
 
 use protos::ServiceCounters;
 
-use super::side::Disconnect;
+use super::port_kind::Disconnect;
 use abi::sync::{AtomicU64, Ordering};
 
 /// Counts of the connections of a service so far.

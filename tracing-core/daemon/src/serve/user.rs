@@ -37,7 +37,7 @@ impl fmt::Display for User {
 
 /// A connection and its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Who {
+pub(crate) struct ConnectionUser {
     pub(crate) client: ClientId,
     pub(crate) user: User,
 }

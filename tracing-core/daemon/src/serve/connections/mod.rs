@@ -22,8 +22,8 @@ use core::fmt;
 
 use protos::{UserAccount, UserAccountItem};
 
+use super::port_kind::Side;
 use super::refusals::Refusals;
-use super::side::Side;
 use super::user::User;
 use crate::limits::{
     CONNECTION_BYTES_FREE, CONNECTION_BYTES_PER_USER_MAX, CONNECTION_BYTES_USERS_SHARE,
@@ -228,13 +228,13 @@ impl State {
 
 /// Why a connection was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Refused {
+pub(super) struct ConnectionRefused {
     side: Side,
     who: &'static str,
     can_grow: bool,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for ConnectionRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let side = match self.side {
             Side::Producer => "producer",
@@ -285,11 +285,11 @@ impl Connections {
     }
 
     /// Takes place for a connection.
-    pub(super) fn admit(&self, user: User, side: Side) -> Result<Slot, Refused> {
+    pub(super) fn admit(&self, user: User, side: Side) -> Result<Slot, ConnectionRefused> {
         let mut state = lock(&self.0);
         if let Some(who) = state.refusal(user, side) {
             state.refused.note(user);
-            return Err(Refused { side, who, can_grow: state.can_grow });
+            return Err(ConnectionRefused { side, who, can_grow: state.can_grow });
         }
         state.change(user, |held| held.with(side));
         Ok(Slot { connections: self.clone(), user, side, kept: 0, is_large: false })
@@ -302,9 +302,9 @@ impl Connections {
     }
 
     /// Refuses a connection for which too few descriptors are left.
-    pub(super) fn refuse(&self, user: User, side: Side) -> Refused {
+    pub(super) fn refuse(&self, user: User, side: Side) -> ConnectionRefused {
         lock(&self.0).refused.note(user);
-        Refused { side, who: "too few descriptors are left: its user", can_grow: true }
+        ConnectionRefused { side, who: "too few descriptors are left: its user", can_grow: true }
     }
 
     /// Whether the limits that users have together count for this one.

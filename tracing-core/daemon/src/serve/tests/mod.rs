@@ -22,7 +22,7 @@ use protos::{
 use protozero::Message as _;
 
 use super::connections::Connections;
-use super::peer::Peer;
+use super::peer::PeerConnection;
 use super::*;
 use crate::in_process::InProcessService;
 use abi::ids::{CallId, ChunkId, ClientId, FileId, WriterId};

@@ -324,7 +324,7 @@ fn packets_do_not_count_against_a_consumer_and_all_else_does() {
         }
         let link = std::mem::replace(host, HostLink::new(Side::Consumer));
         let mut peer =
-            Peer::new(Side::Consumer, Link::Custom(Box::new(link)), User::Local(0), true);
+            PeerConnection::new(Side::Consumer, Link::Custom(Box::new(link)), User::Local(0), true);
         for _ in 0..bytes / 100_000 {
             peer.reply(CallId::new(1), Ok(vec![0; 100_000].into()), true, None).unwrap();
         }
@@ -411,7 +411,7 @@ fn sockets_of_consumers_are_large_when_they_need_it_and_their_user_may() {
             let reply = Ok(vec![0; 1000].into());
             link.host.reply(CallId::new(1), reply, false, None).unwrap();
         }
-        link.write(&mut super::calls::Calls::new(), drop).unwrap();
+        link.write(&mut super::slow_calls::Calls::new(), drop).unwrap();
         let (mut sum, mut buf) = (0, [0; 4096]);
         while let Ok(Raw::Bytes(count, _)) = client.receive(&mut buf) {
             sum += count;

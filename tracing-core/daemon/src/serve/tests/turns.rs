@@ -112,7 +112,7 @@ fn a_new_connection_comes_after_those_that_are_waiting() {
         .map(|client| os::poll::Ready { key: client.get(), ..Default::default() })
         .to_vec();
     let Engine { order, peers, .. } = &engine;
-    order.sort(&mut ready, |key| peers.get(&ClientId::new(key)).map(Peer::turn));
+    order.sort(&mut ready, |key| peers.get(&ClientId::new(key)).map(PeerConnection::turn));
     assert_eq!(
         ready.iter().map(|event| event.key).collect::<Vec<_>>(),
         [first.get(), second.get(), new.get()]

@@ -60,7 +60,9 @@ impl World {
 
     fn link(&mut self, index: usize) -> &mut super::remote::SocketLink {
         let peer = self.it.daemon().engine.peers.get_mut(&self.keys[index]);
-        let Some(Peer { link: Link::Socket(link), .. }) = peer else { panic!("it is cut") };
+        let Some(PeerConnection { link: Link::Socket(link), .. }) = peer else {
+            panic!("it is cut")
+        };
         link
     }
 }
@@ -160,7 +162,7 @@ fn root_and_the_user_of_the_daemon_do_not_wait() {
     let (key, engine_user) = (world.keys[0], |user| user != User::Local(0) && user != own);
     for user in [User::Local(0), own, SLOW, User::Remote] {
         world.it.daemon().engine.peers.get_mut(&key).unwrap().user = user;
-        world.link(0).calls.add(1_000_000, 0);
+        world.link(0).call_time.add(1_000_000, 0);
         world.it.daemon().charge(key);
         assert_eq!(world.it.daemon().engine.waits.has(user), engine_user(user), "{user}");
     }
@@ -174,7 +176,7 @@ fn nothing_more_is_sent_after_a_call_that_took_long() {
         world.it.daemon().engine.host(key).unwrap().receive(BIND, None).unwrap();
         world.it.daemon().engine.process_events(key);
     }
-    world.link(0).calls.add(1_000_000, 0);
+    world.link(0).call_time.add(1_000_000, 0);
     world.it.daemon().flush(LATER);
     assert_eq!(world.answered(), [false, true]);
     assert!(world.it.daemon().engine.waits.has(SLOW));
@@ -215,10 +217,10 @@ fn the_loop_tells_its_end_to_no_such_connection() {
         !matches!(client.receive(&mut [0]), Ok(Raw::Nothing))
     };
     assert!(ends(&mut |_, _| {}), "the others learn it at once");
-    assert!(!ends(&mut |_, link| link.calls.add(0, 0)));
+    assert!(!ends(&mut |_, link| link.call_time.add(0, 0)));
     assert!(!ends(&mut |client, link| {
         rustix::net::shutdown(client, rustix::net::Shutdown::Write).unwrap();
-        let mut calls = super::calls::Calls::new();
+        let mut calls = super::slow_calls::Calls::new();
         let read = link.read(&mut [0; 8], Openable::Any, &mut descriptors, &mut calls);
         assert_eq!(read, Err(Disconnect::PeerLeft));
     }));
@@ -229,8 +231,8 @@ fn a_connection_whose_calls_take_long_is_cut() {
     let mut world = World::new("waits-cut");
     world.bind();
     for _ in 0..2 {
-        world.link(0).calls.add(20_000_000, 0);
-        world.link(0).calls.take_owed();
+        world.link(0).call_time.add(20_000_000, 0);
+        world.link(0).call_time.take_owed();
     }
     world.serve_ready();
     let stats = world.it.server.handle().stats();

@@ -9,7 +9,7 @@
 use core::fmt;
 
 use crate::limits::{LOG_PEERS_MAX, LOG_TELL_NS, LOG_USERS_MAX, LOG_USERS_TOLD_MAX};
-use crate::serve::user::{User, Who};
+use crate::serve::user::{ConnectionUser, User};
 use abi::ids::ClientId;
 use abi::map::{BlockMap, SortedMap};
 
@@ -28,11 +28,11 @@ pub(crate) enum About {
     Service,
     /// A user, and none of its connections: its session, or what a peer had asked for.
     User(User),
-    Peer(Who),
+    Peer(ConnectionUser),
 }
 
-impl From<Option<Who>> for About {
-    fn from(who: Option<Who>) -> Self {
+impl From<Option<ConnectionUser>> for About {
+    fn from(who: Option<ConnectionUser>) -> Self {
         who.map_or(Self::Service, Self::Peer)
     }
 }
@@ -41,7 +41,7 @@ impl About {
     fn user(self) -> Option<User> {
         match self {
             Self::Service => None,
-            Self::User(user) | Self::Peer(Who { user, .. }) => Some(user),
+            Self::User(user) | Self::Peer(ConnectionUser { user, .. }) => Some(user),
         }
     }
 }

@@ -2,12 +2,12 @@ use super::*;
 
 const OWN_UID: u32 = 500;
 
-fn who(client: u64, uid: u32) -> Option<Who> {
-    Some(Who { client: ClientId::new(client), user: User::Local(uid) })
+fn who(client: u64, uid: u32) -> Option<ConnectionUser> {
+    Some(ConnectionUser { client: ClientId::new(client), user: User::Local(uid) })
 }
 
 /// How many lines are written at one moment, of more than there may be.
-fn written(limiter: &mut Limiter, now_ns: u64, about: Option<Who>) -> u64 {
+fn written(limiter: &mut Limiter, now_ns: u64, about: Option<ConnectionUser>) -> u64 {
     (0..10_000).filter(|_| limiter.allow(now_ns, about)).count() as u64
 }
 

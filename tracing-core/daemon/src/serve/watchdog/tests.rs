@@ -2,8 +2,8 @@ use super::*;
 
 const MS: u64 = 1_000_000;
 
-fn who(client: u64, user: User) -> Option<Who> {
-    Some(Who { client: ClientId::new(client), user })
+fn who(client: u64, user: User) -> Option<ConnectionUser> {
+    Some(ConnectionUser { client: ClientId::new(client), user })
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::system::closer::PeerFd;
 use crate::system::mapper::{EndMapper, Mapper, MemoryIsSlow};
 
 /// A request that waits for its memory.
-pub(super) struct Waiting {
+pub(super) struct HeldRequest {
     pub(super) call: Option<CallId>,
     pub(super) request: ProducerRequest,
     /// The user of the producer, if its memory came over a socket.
@@ -31,24 +31,24 @@ pub(super) struct Waiting {
 /// The memory of a client, or why it is not used.
 struct Mapped {
     client: ClientId,
-    region: Result<Region, Refused>,
+    region: Result<Region, MemoryRefused>,
 }
 
 /// A request, and its memory.
 pub(super) struct Adopted {
     pub(super) client: ClientId,
-    pub(super) waiting: Waiting,
-    pub(super) region: Result<Region, Refused>,
+    pub(super) waiting: HeldRequest,
+    pub(super) region: Result<Region, MemoryRefused>,
 }
 
 /// Why memory of a producer is not used. The service makes some for it, then.
 #[derive(Debug)]
-pub(super) enum Refused {
+pub(super) enum MemoryRefused {
     Map(MapError),
     Slow,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for MemoryRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("producer's own memory refused: ")?;
         match self {
@@ -61,13 +61,13 @@ impl fmt::Display for Refused {
     }
 }
 
-impl From<MapError> for Refused {
+impl From<MapError> for MemoryRefused {
     fn from(error: MapError) -> Self {
         Self::Map(error)
     }
 }
 
-impl From<MemoryIsSlow> for Refused {
+impl From<MemoryIsSlow> for MemoryRefused {
     fn from(_: MemoryIsSlow) -> Self {
         Self::Slow
     }
@@ -75,7 +75,7 @@ impl From<MemoryIsSlow> for Refused {
 
 /// See the [module](self).
 pub(super) struct Adopting {
-    waiting: BlockMap<ClientId, Waiting>,
+    waiting: BlockMap<ClientId, HeldRequest>,
     mapped: Arc<Mutex<Vec<Mapped>>>,
     mapper: EndMapper,
     wake: Wake,
@@ -94,7 +94,7 @@ impl Adopting {
     }
 
     /// Maps the memory of a request, or refuses it at once. A descriptor that is no memory is not closed here.
-    pub(super) fn begin(&mut self, client: ClientId, waiting: Waiting, fd: PeerFd) {
+    pub(super) fn begin(&mut self, client: ClientId, waiting: HeldRequest, fd: PeerFd) {
         let uid = waiting.uid;
         self.waiting.insert(client, waiting);
         let (mapped, wake) = (Arc::clone(&self.mapped), self.wake.clone());
@@ -107,12 +107,12 @@ impl Adopting {
         }
         let map = |fd: PeerFd| {
             let adopted = fd.into_fd().map_or(Err(MapError::NotMemory), shm::adopt);
-            adopted.map_err(Refused::from)
+            adopted.map_err(MemoryRefused::from)
         };
         match uid {
             Some(uid) => self
                 .mapper()
-                .map(uid, move |may| tell(may.map_err(Refused::from).and_then(|()| map(fd)))),
+                .map(uid, move |may| tell(may.map_err(MemoryRefused::from).and_then(|()| map(fd)))),
             // That of a program's own transport.
             None => tell(map(fd)),
         }

@@ -13,7 +13,7 @@ use core::fmt;
 use std::time::Duration;
 
 use super::log::Lines;
-use super::user::{User, Who};
+use super::user::{ConnectionUser, User};
 use abi::ids::ClientId;
 use abi::sync::{Arc, AtomicBool, AtomicU64, Condvar, Mutex, Ordering, lock};
 use os::clock;
@@ -72,7 +72,7 @@ impl Task {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Busy {
     task: Task,
-    who: Option<Who>,
+    who: Option<ConnectionUser>,
 }
 
 impl fmt::Display for Busy {
@@ -86,7 +86,7 @@ impl fmt::Display for Busy {
             Task::Timers => "timers",
         })?;
         match self.who {
-            Some(Who { client, user }) => write!(f, " (connection {client} of {user})"),
+            Some(ConnectionUser { client, user }) => write!(f, " (connection {client} of {user})"),
             None => Ok(()),
         }
     }
@@ -113,8 +113,10 @@ impl Shared {
     fn store(&self, busy: Busy) {
         let (client, user) = match busy.who {
             None => (0, 0),
-            Some(Who { client, user: User::Remote }) => (client.get(), 1),
-            Some(Who { client, user: User::Local(uid) }) => (client.get(), u64::from(uid) + 2),
+            Some(ConnectionUser { client, user: User::Remote }) => (client.get(), 1),
+            Some(ConnectionUser { client, user: User::Local(uid) }) => {
+                (client.get(), u64::from(uid) + 2)
+            }
         };
         let task = TASKS.iter().position(|task| *task == busy.task).unwrap_or(0) as u64;
         let client = client & ((1 << CLIENT_BITS) - 1);
@@ -133,7 +135,7 @@ impl Shared {
             uid => Some(User::Local(u32::try_from(uid - 2).unwrap_or(0))),
         };
         let task = TASKS.get(index).copied().unwrap_or_default();
-        Busy { task, who: user.map(|user| Who { client, user }) }
+        Busy { task, who: user.map(|user| ConnectionUser { client, user }) }
     }
 }
 
@@ -155,7 +157,7 @@ pub(super) struct Turns {
 pub(super) struct Slow {
     pub(super) line: String,
     /// The peer of its longest task.
-    pub(super) who: Option<Who>,
+    pub(super) who: Option<ConnectionUser>,
 }
 
 impl Turns {
@@ -173,7 +175,7 @@ impl Turns {
     }
 
     /// It turns to another task.
-    pub(super) fn task(&mut self, now_ns: u64, task: Task, who: Option<Who>) {
+    pub(super) fn task(&mut self, now_ns: u64, task: Task, who: Option<ConnectionUser>) {
         self.close(now_ns);
         self.busy = Busy { task, who };
         self.shared.store(self.busy);
