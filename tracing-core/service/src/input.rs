@@ -44,7 +44,8 @@ pub struct FileError {
 pub enum Cut {
     /// It broke the protocol.
     Protocol,
-    /// It did not take what was sent.
+    /// It did not take what the service sent, kept too much of the service's memory, or each call on its socket took
+    /// long.
     NotReading,
     /// Its descriptors could not be received or closed.
     Descriptors,

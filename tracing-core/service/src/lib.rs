@@ -19,8 +19,12 @@
 //! 3. Sleep until [`Service::poll_timeout`] at the latest, then call [`Service::handle_timeout`]. Waking
 //!    early or for nothing is harmless. The deadline changes with every call; ask again each time. It may be
 //!    in the past, when there is work that is done in pieces: handle other events between the pieces.
-//! 4. Drop replies to a peer that left; pass on its `…Disconnected` once, and nothing from it after that. The
-//!    shell disconnects a peer that does not read.
+//! 4. Pass on the beginning and the end of each connection once, and nothing about it after its end. When a producer
+//!    left by itself, its end is [`Input::ProducerDisconnected`]. When the shell closed its connection, its end is
+//!    [`Input::ProducerCut`] with the reason, and no `ProducerDisconnected`. The end of a consumer is always
+//!    [`Input::ConsumerDisconnected`]. After [`Output::Disconnect`] the service gets no input about the connection. A
+//!    producer that the shell does not accept is [`Input::ProducerRefused`] alone. Drop replies to a peer that left.
+//!    The shell cuts a peer that does not read.
 //! 5. [`Output::CreateFile`], [`Output::WriteFile`], [`Output::CopyFile`] and [`Output::SetPriority`] are each
 //!    answered by exactly one input, those of one file in their order. The shell continues a short write. An
 //!    error is final for the file: the shell closes it, and what follows fails. [`Output::AbandonFile`] ends a
@@ -32,12 +36,22 @@
 //!    and one packet may wait, and a packet can be as long as its buffer: replies with packets are `paced`,
 //!    and no reason to disconnect a slow consumer. Passing the event without need does no harm; passing it
 //!    while replies still wait doubles the bytes in flight.
-//! 7. A producer that causes much work waits for its turn ([`Service::is_busy`]): leave its next requests where they
-//!    are until then, or the service has to keep them. Its end may be passed on at once.
+//! 7. A peer that causes much work waits for its turn. Before the shell decodes a request, it asks
+//!    [`Service::is_busy`] and [`Service::may_decode`]. If the peer is busy, or its request may not be decoded, the
+//!    request stays in the transport, as bytes; otherwise the service has to keep it. The end of the peer may be passed
+//!    on at once. What the shell decoded, and the calls that it refused by itself, it passes as
+//!    [`Input::FramesDecoded`], so that the peer is charged for them.
 //! 8. What the service cannot count, such as connections, answers to `QueryServiceState` have only if the shell passes
 //!    [`Input::ShellCounted`] before the request.
 //! 9. A file that comes with a request belongs to the service from then on, until a `WriteFile` with `close`
 //!    or an `AbandonFile`; this follows also when the service does not need the file.
+//! 10. Shared memory of a producer goes through the shell. From [`Output::CountMemory`] on, the shell counts it for the
+//!     user of a producer that has left. With [`Output::ReleaseMemory`] the shell gets the memory. It should drop it on
+//!     another thread, since unmapping may take as long as the producer likes.
+//! 11. Memory of replies that were sent, and of pieces of files that were written, may be returned with
+//!     [`Service::give_back`]. This is optional.
+//! 12. At the end, call [`Service::end_sessions`] once. Then carry out the effects and pass on the answers about files
+//!     until [`Service::is_idle`] is true, or until the shell does not want to wait longer.
 //!
 //! # Inside
 //!
@@ -54,7 +68,7 @@
 //! | `producers`, `consumers`, `observe` | the connections of both sides |
 //! | `commands`, `command_queue` | what producers are told, encoded; what waits until they took earlier commands |
 //! | `data_sources`, `matching`, `expression` | what producers offer; expressions for their names, and their cost |
-//! | `buffers`, `commit` | trace buffers; chunks and patches, which are never trusted |
+//! | `buffers`, `commit` | trace buffers; takes chunks and patches, which are never trusted, into them |
 //! | `retired` | memory of buffers that are gone, which is freed in pieces |
 //! | `scrape` | copies what writers have not committed |
 //! | `leftovers`, `ledger` | what producers leave behind; what each session lost, and why |

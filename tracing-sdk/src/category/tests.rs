@@ -25,7 +25,7 @@ fn check(config: &str, category: &str, expected: bool) {
     assert_eq!(is_enabled(&parsed, name, &tags), expected, "{config:?} for {category:?}");
 }
 
-/// The table of the C++ SDK, observed on it (track-event.md, section 3.1).
+/// What the C++ SDK (`track_event_internal.cc`) answers for the same configs and categories.
 #[test]
 fn rules_are_those_of_the_cpp_sdk() {
     check("", "a", true);

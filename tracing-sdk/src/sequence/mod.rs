@@ -498,7 +498,7 @@ struct Stamp {
     clock: Option<u32>,
 }
 
-/// The time of a packet (track-event.md, section 6.3).
+/// The time of a packet (`NewTracePacket` in `track_event_internal.cc`).
 #[inline(always)]
 fn stamp(last_ns: &mut u64, settings: &Settings, now_ns: u64, time_ns: Option<u64>) -> Stamp {
     if settings.counts_ns() && time_ns.is_none() && now_ns >= *last_ns {

@@ -1,5 +1,5 @@
-//! The opening of a sequence: its clock, its thread and its process (track-event.md, section 5.2), and the ends of
-//! slices that found no memory before.
+//! The opening of a sequence: its clock, its thread and its process (`ResetIncrementalState` in
+//! `track_event_internal.cc`), and the ends of slices that found no memory before.
 
 use core::sync::atomic::Ordering;
 

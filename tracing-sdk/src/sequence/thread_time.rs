@@ -1,8 +1,8 @@
 //! How long the thread has been on a processor, in its events: `enable_thread_time_sampling` of `TrackEventConfig`.
 //!
-//! It is a counter beside the track of the thread, whose values travel in the events on that track (track-event.md,
-//! section 10). The opening of a sequence names the counter for all of its events. Values are differences, the first
-//! one after an opening is the whole time:
+//! It is a counter beside the track of the thread, whose values travel in the events on that track
+//! (`track_event.proto`). The opening of a sequence names the counter for all of its events. Values are differences,
+//! the first one after an opening is the whole time:
 //!
 //! ```text
 //!   opening: extra_counter_track_uuids ──> counter: thread time, incremental ──> event: 5200 ──> event: 31 ──> ...

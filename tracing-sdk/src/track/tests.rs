@@ -5,7 +5,7 @@ use crate::hash::fnv1a;
 /// The uuid of the process in the vectors.
 const PROCESS: u64 = 0x1122_3344_5566_7788;
 
-/// Observed on the C++ SDK (track-event.md, section 7.1).
+/// The values are those of the C++ SDK (`track.cc`).
 #[test]
 fn uuids_are_those_of_the_cpp_sdk() {
     assert_eq!(uuid_of(123_456, 4242), 0x61a6_0838_098c_0914);

@@ -136,7 +136,8 @@ impl Service {
         self.end_turn();
     }
 
-    /// Does all that is due at `now`. Drain [`poll_output`](Self::poll_output) afterwards.
+    /// Does a bounded part of what is due at `now`. Drain [`poll_output`](Self::poll_output) afterwards, and call this
+    /// again for as long as [`poll_timeout`](Self::poll_timeout) is not in the future.
     pub fn handle_timeout(&mut self, now: &Now) {
         self.cx.now = *now;
         self.run_timers();
@@ -168,7 +169,7 @@ impl Service {
         self.end_turn();
     }
 
-    /// What waits until nothing else happens at this instant.
+    /// Runs the remaining steps, disconnects producers that are to be cut, and sends the events that consumers observe.
     fn end_turn(&mut self) {
         self.run_steps();
         while let Some(client) = self.cx.out.next_to_disconnect() {

@@ -4,9 +4,9 @@
 //!   request ─> check ─> [end all others, if exclusive] ─> admit ─> [priority] ─> [create file] ─> configure
 //! ```
 //!
-//! Checks come in upstream's order; what happened before a check failed stays (lockdown, exclusive aborts,
-//! guardrail times), as there. The session exists from `admit` on; the shell creates its file or sets the priority
-//! before it is set up.
+//! Checks come in upstream's order (`EnableTracing` in `tracing_service_impl.cc`); what happened before a check failed
+//! stays (lockdown, exclusive aborts, guardrail times), as there. The session exists from `admit` on; the shell creates
+//! its file or sets the priority before it is set up.
 
 use protos::{EnableTracingRequest, TraceConfig, TraceConfigLockdownModeOperation as Lockdown};
 
@@ -119,7 +119,8 @@ pub(crate) fn checked(
     }
 }
 
-/// Checks 18 and 19. Sessions that an exclusive one displaces end by steps.
+/// Refuses a session if an exclusive one of the same or a higher priority runs. An exclusive session ends all others,
+/// by steps.
 fn check_exclusive(
     config: &TraceConfig,
     sessions: &Sessions,
@@ -187,7 +188,8 @@ pub(crate) fn admit(
     }
 }
 
-/// The checks from 20 on, then the session, which owns the file if it writes one.
+/// Makes the checks that need the other sessions or the user, then the session. The session owns the file if it writes
+/// one.
 fn make_session(
     admission: &mut Admission,
     sessions: &mut Sessions,
@@ -234,7 +236,7 @@ fn make_session(
     Ok(session)
 }
 
-/// Check 29: makes all buffers that the config asks for. After an error some may be there.
+/// Makes all buffers that the config asks for. After an error some may be there.
 fn allocate_buffers(
     session: &mut Session,
     buffers: &mut Buffers,
@@ -355,7 +357,7 @@ fn choose_uuid(config: &TraceConfig, cx: &mut Context) -> (i64, i64) {
     (cx.random.next() as i64, cx.random.next() as i64)
 }
 
-/// Checks 20 to 24: those that look at other sessions.
+/// Makes the checks that look at other sessions: names, semaphores, the time between sessions, and how many there are.
 fn check_others(
     config: &TraceConfig,
     uid: u32,

@@ -10,7 +10,10 @@ use crate::context::Context;
 use crate::error::ConfigError;
 use crate::output::Boost;
 
-/// The priority that a config asks for (check 26, as far as the config alone tells).
+/// The priority that a config asks for.
+///
+/// # Errors
+/// The config asks for a priority that does not exist.
 pub(crate) fn requested_boost(config: &TraceConfig) -> Result<Option<Boost>, ConfigError> {
     let Some(boost) = &config.priority_boost else { return Ok(None) };
     let priority = boost.priority.unwrap_or(0);

@@ -1,4 +1,5 @@
-//! Numbers of the fields that are printed, by message (track-event.md, section 1).
+//! Numbers of the fields that are printed, by message, as in `trace_packet.proto`, `track_event.proto` and the
+//! files beside them.
 
 /// Of `TracePacket`.
 pub(super) mod packet {
