@@ -1,7 +1,7 @@
 //! What a thread does when shared memory is full: it drops its events, unless the program lets sessions decide.
 //!
-//! A config comes from another program. It must not be able to stop the threads of this one, so the C++ SDK takes no
-//! policy for track events from it, and one for other data sources only if the program says so.
+//! A config comes from another program, and must not be able to stop the threads of this one. The C++ SDK ignores the
+//! policy of the config for track events. For other data sources it obeys the policy only if the program allows that.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 

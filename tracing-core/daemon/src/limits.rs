@@ -25,7 +25,8 @@ pub const LARGE_SOCKETS_MAX: u64 = 256;
 pub const CONNECTION_BYTES_PER_USER_MAX: usize = 64 * 1024 * 1024;
 /// What each of them may keep beside that: a few requests and replies on their way.
 pub const CONNECTION_BYTES_FREE: usize = 16 * 1024;
-/// How many times the limit of one user all users but root and that of the daemon may keep together.
+/// All users together, without root and the user of the daemon, may keep this many times
+/// [`CONNECTION_BYTES_PER_USER_MAX`].
 pub const CONNECTION_BYTES_USERS_SHARE: usize = 4;
 /// Files that are being created for one user. A consumer may name a file system of its own, which answers when it
 /// likes.
@@ -39,8 +40,8 @@ pub const ADMITTED_WHEN_BEHIND: usize = 4;
 /// Connections that one turn of the loop reads, by users in turn, and those whose waiting requests it handles.
 pub const CONNECTIONS_PER_TURN: usize = 64;
 /// For how long one turn of the loop reads connections, ns; it reads one at least. What one sends in a turn takes some
-/// milliseconds to decode at worst. For as long it handles what was read before, answers of files, and sends; each of
-/// them has one at least.
+/// milliseconds to decode at worst. The same time limit holds for waiting requests, for answers of files, and for
+/// sending. Each of these handles one at least.
 pub const SERVE_NS: u64 = 5_000_000;
 /// Requests of one connection handled in one turn of the loop, whatever they ask for: about 100 microseconds.
 pub const REQUESTS_PER_TURN: usize = 128;

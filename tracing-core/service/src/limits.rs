@@ -400,10 +400,10 @@ pub const WRITERS_TOLD_MAX: usize = 4096;
 /// the user whose buffer it is: a quarter of its bytes.
 ///
 /// Chunks of few writers are never evicted early: a record has 16 bytes and what is in the chunk. Chunks of 256 bytes,
-/// as in a page that is divided most, need an eighth of the entries. The rest is for sequences: a buffer is full early
-/// that has less than 1.3 KiB of each of its writers (1.5 KiB in such chunks), if it has more than a thousand of them.
-/// Of so many threads it keeps those that wrote last, which is what a ring is for. A writer that uses up its first
-/// chunk of 4 KiB has more.
+/// as in a page that is divided most, need an eighth of the entries. The rest is for sequences: a buffer with more than
+/// 1000 writers is full early if it has less than 1.3 KiB per writer (1.5 KiB with chunks of 256 bytes). Of so many
+/// threads it keeps those that wrote last, which is what a ring is for. A writer that uses up its first chunk of 4 KiB
+/// has more.
 pub const BYTES_PER_INDEX_ENTRY: usize = 32;
 /// Entries of an index at least, for a thousand sequences with a chunk.
 pub const INDEX_ENTRIES_MIN: usize = 40 * 1024;

@@ -77,8 +77,8 @@ impl Sequence {
         }
         let bytes_max = arguments.map_or(BYTES_MAX, |_| ANNOTATED_BYTES_MAX);
         let Some(mut packet) = self.writer.new_short_packet(bytes_max) else { return false };
-        // A loss asks for an opening. Behind the opening comes the event that tells the loss, or a flush, which
-        // leaves no chunk for a short packet.
+        // After a loss the sequence opens again. The stream writes the next event, which reports the loss. A flush in
+        // between takes the chunk, so no short packet fits.
         debug_assert_eq!(self.lost, 0, "a loss is told by the stream");
         packet.varint::<8>(now_ns - self.last_ns);
         let mut head = FLAGS_TO_TYPE;

@@ -136,8 +136,8 @@ impl Counter<'static> {
     /// Sets its value. It is remembered also while no session records: the next one begins with it.
     ///
     /// Each thread records the values that it sets, in its own order. If two threads change the counter at the same
-    /// moment, here or in [`add`](Self::add), their values may have the other order in the trace, whose last value is
-    /// then not the remembered one until the next change. Where that matters, hold a lock during the call.
+    /// moment, here or in [`add`](Self::add), the trace may have their values in the other order. Its last value then
+    /// differs from the remembered one until the next change. Where that matters, hold a lock during the call.
     #[inline]
     pub fn set(&'static self, category: impl CategoryRef, value: impl Into<CounterValue>) {
         if !ON {

@@ -37,7 +37,7 @@ pub(crate) struct SocketLink {
     pub(super) origin: Origin,
     /// Until the socket is closed.
     slot: Option<Slot>,
-    /// What was sent and not received is not much, and could be more.
+    /// The buffer of the socket has its small size. It can be enlarged once.
     is_small: bool,
     /// Descriptors may wait in the socket.
     may_have_descriptors: bool,

@@ -24,7 +24,8 @@ use abi::shm::Region;
 /// What a producer is told to do.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// To use this memory; none if it has some of its own. Zero bytes of a page: those that the producer chose.
+    /// To use shared memory: the bytes of a page, and the memory. Without memory the producer uses its own, with the
+    /// pages that it chose if there are zero bytes.
     SetUpTracing(usize, Option<Region>),
     /// About a data source in a session.
     Instance(SessionId, InstanceId, Change),

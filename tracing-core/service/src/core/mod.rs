@@ -237,7 +237,7 @@ impl Service {
         let Self { cx, consumers, sessions, producers, buffers, .. } = self;
         let (mut context, (out, _)) = PassContext::new(cx, producers, buffers, totals);
         read::continue_stream(client, consumers, sessions, &mut context, out);
-        let bytes = context.bytes_read as u64;
+        let bytes = context.cost_bytes as u64;
         cx.spend_on_reading(bytes, limits::WORK_PER_READ_BYTE);
         if let Some(id) = self.consumers.session_of(client) {
             self.queue_compressing(id);

@@ -157,7 +157,7 @@ impl Service {
         let Some(session) = sessions.get_mut(id).filter(|_| !clones.holds_file(id)) else { return };
         let (mut context, (out, timers)) = PassContext::new(cx, producers, buffers, totals);
         let is_full = write::passes(session, &mut context, out, timers);
-        let bytes = context.bytes_read as u64;
+        let bytes = context.cost_bytes as u64;
         cx.spend_on_reading(bytes, limits::WORK_PER_READ_BYTE);
         if is_full {
             cx.then(Step::Disable { session: id, immediate: false, error: None });

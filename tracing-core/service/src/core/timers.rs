@@ -21,7 +21,7 @@ impl Service {
             let uid = owner.and_then(|owner| self.sessions.get(owner)).map(|session| session.uid);
             self.cx.out.about = uid;
             let left = owner.map_or(u64::MAX, |owner| self.left_for_timers(owner));
-            // What it asks producers for again and again. A file is written ten times a second at most.
+            // Only periodic requests to producers are put off. A file is written ten times a second at most.
             if left == 0 && matches!(kind, TimerKind::Flush | TimerKind::ClearState) {
                 self.cx.set_timer_ms(limits::TIMER_PUT_OFF_MS, kind, id);
                 continue;

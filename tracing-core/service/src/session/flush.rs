@@ -4,8 +4,8 @@
 //! flushes of its own. The flush is over when all asked producers acknowledged it, or at its timeout; the data of a
 //! late acknowledgement is kept all the same.
 //!
-//! The flush does not wait for a producer that disconnects, as it cannot answer. Upstream keeps it on the list until
-//! the timeout (and says so in a comment), so its user waits for nothing.
+//! The flush does not wait for a producer that disconnects, as it cannot answer. Upstream keeps waiting for it until
+//! the timeout, although no answer can come (a comment in `tracing_service_impl.cc` says so).
 
 use super::events::{Lifecycle, SlowSources};
 use super::flush_request::{

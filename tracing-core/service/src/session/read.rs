@@ -47,8 +47,8 @@ pub(crate) struct PassContext<'a> {
     pub(crate) producers: &'a Producers,
     pub(crate) buffers: &'a mut Buffers,
     pub(crate) totals: ServiceTotals,
-    /// Bytes that passes read so far, or what their filters and statistics cost instead.
-    pub(crate) bytes_read: usize,
+    /// What passes cost so far, in bytes read. Filters and statistics count as bytes, too.
+    pub(crate) cost_bytes: usize,
     pub(crate) accounts: &'a mut Accounts,
 }
 
@@ -56,7 +56,8 @@ pub(crate) struct PassContext<'a> {
 pub(crate) type PassEffects<'a> = (&'a mut Outbox, &'a mut Timers);
 
 impl<'a> PassContext<'a> {
-    /// That of a pass in this turn, beside the effects of the turn.
+    /// Splits the context of the service: one part is for a pass, the other has the effects and timers that the pass
+    /// adds to.
     pub(crate) fn new(
         cx: &'a mut Context,
         producers: &'a Producers,
@@ -66,7 +67,7 @@ impl<'a> PassContext<'a> {
         let Context { config, now, machine_id, out, timers, accounts, .. } = cx;
         let machine_id = *machine_id;
         let context =
-            Self { config, now, machine_id, producers, buffers, totals, accounts, bytes_read: 0 };
+            Self { config, now, machine_id, producers, buffers, totals, accounts, cost_bytes: 0 };
         (context, (out, timers))
     }
 }
@@ -153,7 +154,7 @@ pub(crate) fn pass(
         pass
     };
     let moved = session.sequences.take_moved().saturating_mul(limits::MOVED_SEQUENCE_BYTES_READ);
-    context.bytes_read = context.bytes_read.saturating_add(pass.bytes_read).saturating_add(moved);
+    context.cost_bytes = context.cost_bytes.saturating_add(pass.bytes_read).saturating_add(moved);
     if session.packet_filter.is_none()
         && !pass.has_more
         && let Some(packet) = stats_if_due(session, context)
@@ -227,7 +228,7 @@ fn stats_if_due(session: &mut Session, context: &mut PassContext<'_>) -> Option<
     let who_pays = (&*context.buffers, &mut *context.accounts);
     let stats = stats::of(session, who_pays, &context.totals);
     let cost = STATS_BYTES_PER_WRITER.saturating_mul(stats.writer_stats.len());
-    context.bytes_read = context.bytes_read.saturating_add(cost);
+    context.cost_bytes = context.cost_bytes.saturating_add(cost);
     Some(packet(context.config, context.machine_id, None, |p| {
         p.trace_stats_raw(&stats.encode_to_vec());
     }))

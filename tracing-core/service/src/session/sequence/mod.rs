@@ -32,7 +32,7 @@ pub(crate) struct SequenceIds {
     sequences_per_session_max: usize,
     /// What is on an account for them, bytes.
     charged: usize,
-    /// Sequences that were moved since that was asked for.
+    /// Sequences that were copied between maps since the last [`take_moved`](Self::take_moved).
     moved: usize,
 }
 
@@ -69,7 +69,7 @@ impl SequenceIds {
         Self { shared, own, next: 2, sequences_per_session_max, charged: 0, moved: 0 }
     }
 
-    /// The same for a clone, whose account has what they take now.
+    /// A copy for a clone. The account of the clone is charged for what the sequences take now.
     pub(crate) fn of_clone(&self) -> Self {
         let (shared, own) = (self.shared.clone(), self.own.clone());
         Self { shared, own, charged: self.memory_bytes(), moved: 0, ..*self }
@@ -107,7 +107,7 @@ impl SequenceIds {
         self.parts().map(Known::memory_bytes).fold(0, usize::saturating_add)
     }
 
-    /// How many were moved since this was asked for: that took time.
+    /// How many sequences were copied between maps since the last call. That took time, for which the caller charges.
     pub(crate) fn take_moved(&mut self) -> usize {
         std::mem::take(&mut self.moved)
     }
