@@ -113,7 +113,8 @@ proptest! {
         compare(&bytes, piece)?;
     }
 
-    /// The same for messages with one changed byte.
+    /// Messages with one changed byte: the rewriter has an error exactly if a reader has one, and the result does not
+    /// depend on the pieces.
     #[test]
     fn almost_valid_messages(ops in ops(), at in any::<prop::sample::Index>(), byte: u8, piece in 1usize..10) {
         let mut bytes = encode(&ops, true);

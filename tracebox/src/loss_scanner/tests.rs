@@ -113,7 +113,7 @@ fn track_events_of_other_processes() {
     assert_eq!(scanner.packets, 5);
 }
 
-/// Also in a packet that is like the one before.
+/// Missing events are found although their packet begins like the one before.
 #[test]
 fn events_of_the_kernel_that_are_missing() {
     let stats = protos::FtraceStats {

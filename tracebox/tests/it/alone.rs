@@ -179,7 +179,7 @@ fn built_in_sources_for_a_daemon() {
     probes.end().good();
 }
 
-/// Its own service listens where `traced` would, and other producers can connect.
+/// With `--system-sockets` the service of `tracebox` listens where `traced` would, and other producers can connect.
 #[test]
 fn system_sockets() {
     let world = World::new();

@@ -57,7 +57,7 @@ fn without_rights() {
     run("other frq").failed(1, "did you mean freq or irq?");
 }
 
-/// The same with a service and data sources that have no rights.
+/// With a service and data sources that have no rights, all else is recorded, and one line says what is missing.
 #[test]
 fn probes_without_rights() {
     let world = World::new();

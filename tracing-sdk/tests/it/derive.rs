@@ -209,7 +209,7 @@ async fn breaks_later() -> Result<u32, String> {
     std::panic::resume_unwind(Box::new(()));
 }
 
-/// Otherwise all later slices of the thread would be in it.
+/// A panic ends the slice of a function. Otherwise all later slices of the thread would be in it.
 #[test]
 fn a_panic_ends_the_slice_of_a_function() {
     let trace = recorded("derive", || {

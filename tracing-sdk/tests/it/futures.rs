@@ -109,7 +109,7 @@ fn a_slice_without_a_future_ends_with_arguments() {
     assert_eq!(events(&trace), expected);
 }
 
-/// Otherwise the first futures of two processes would be on one track.
+/// The track of a future belongs to its process. Otherwise the first futures of two processes would be on one track.
 #[test]
 fn the_track_of_a_future_belongs_to_its_process() {
     let trace = recorded("futures", || {

@@ -95,7 +95,7 @@ fn no_more_producers_are_waited_for_than_record() {
     assert_eq!(told.len(), 2, "one of them is taken for the one that records");
 }
 
-/// It has recorded all it did, also with other data sources than that of track events.
+/// A program with track events that ends has recorded all it did, also with data sources of its own.
 #[test]
 fn a_program_with_data_sources_of_its_own_that_ends() {
     for is_early in [true, false] {
@@ -112,7 +112,7 @@ fn a_program_with_data_sources_of_its_own_that_ends() {
     }
 }
 
-/// The same.
+/// A program with track events alone that ends has recorded all it did.
 #[test]
 fn a_program_that_ends() {
     let mut watched = source_watch(&[TRACK_EVENT], &[(TRACK_EVENT, 1)], true);
@@ -122,7 +122,8 @@ fn a_program_that_ends() {
     assert_eq!(watched.into_report(), SourceReport::default());
 }
 
-/// So has any other program. It is told, and is no loss: that is in the ledger of the session, if there is one.
+/// The report names a program without track events that ends. What it lost, if anything, is in the ledger of the
+/// session.
 #[test]
 fn a_program_without_track_events_that_ends() {
     let mut watched = source_watch(&["a", "linux.b"], &[("a", 1), ("linux.b", 2)], true);

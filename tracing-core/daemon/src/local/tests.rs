@@ -77,7 +77,7 @@ fn what_the_service_does_while_a_client_asks_is_not_missed() {
     assert_eq!(local.receive(NOW), answer(call));
 }
 
-/// It looks once: a client that does not wait must not keep the service running.
+/// A client that does not wait looks for its answer once, and must not keep the service running.
 #[test]
 fn a_client_that_does_not_wait_makes_the_service_run_once() {
     let (mut local, call, service) = calling(2);

@@ -173,7 +173,7 @@ fn a_log_that_nobody_reads_stops_nothing() {
     assert!(last.contains("connections served"), "all lines, in their order: {lines:?}");
 }
 
-/// It would forge a line, or change the terminal.
+/// A control character in a name could forge a line of the log, or change the terminal.
 #[test]
 fn control_characters_of_peers_do_not_reach_the_log() {
     let (line, lines) = mpsc::channel();

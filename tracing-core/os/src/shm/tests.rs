@@ -181,7 +181,8 @@ fn other_descriptors_are_refused() {
     assert!(matches!(sealed, MapError::Os(OsError { call: "mmap", .. })), "{sealed}");
 }
 
-/// Its pages do not come and go with a hole: the first access of one that the system does not have ends the process.
+/// The system may have no huge page left when memory of huge pages is used for the first time. The access then ends the
+/// process.
 #[test]
 fn memory_of_huge_pages_is_refused() {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;

@@ -197,7 +197,7 @@ fn try_connect(path: &std::path::Path) -> Result<OwnedFd, Errno> {
     Ok(fd)
 }
 
-/// It listens, or another one is about to.
+/// A service that holds the lock listens at the address, or is about to.
 #[test]
 fn a_held_lock_is_refused() {
     let dir = Dir::new("held");

@@ -296,7 +296,7 @@ fn compressing_that_is_given_up_takes_nothing() {
     assert_eq!(shell.service.footprint().sessions, 0);
 }
 
-/// So do thousands of producers, which may have long names.
+/// The answer to a query with thousands of producers, which may have long names, comes in pieces.
 #[test]
 fn many_producers_come_in_pieces() {
     let mut shell = Shell::new();

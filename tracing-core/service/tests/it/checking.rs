@@ -236,7 +236,7 @@ fn a_consumer_that_leaves_while_its_config_is_checked() {
     assert_eq!((left.sessions, left.connections), (0, 0));
 }
 
-/// They are compared with those of all sessions.
+/// The semaphores of a config are compared with those of all sessions, so they are few, and each comparison costs work.
 #[test]
 fn semaphores_are_few_and_cost() {
     let semaphores = |count: usize| {

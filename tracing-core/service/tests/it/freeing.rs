@@ -59,7 +59,7 @@ fn the_buffer_of_a_session_is_freed_in_pieces() {
     assert!(!shell.service.has_work());
 }
 
-/// The memory of both together may be more than there is.
+/// A session waits until the memory of the last one is freed: the memory of both together may be more than there is.
 #[test]
 fn a_session_begins_when_the_memory_of_the_last_one_is_freed() {
     let (mut shell, _producer, consumer) = filled();
@@ -87,7 +87,7 @@ fn a_session_begins_when_the_memory_of_the_last_one_is_freed() {
     assert!(turns >= 3, "{turns}");
 }
 
-/// So does one while a clone is copied from the buffer of the last one.
+/// A session waits while a clone is copied from the buffer of the last one.
 #[test]
 fn a_session_begins_when_no_clone_is_copied_from_the_last_one() {
     let (mut shell, _producer, consumer) = filled();

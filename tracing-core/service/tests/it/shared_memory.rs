@@ -22,7 +22,7 @@ fn memory_that_the_service_made_is_released_when_its_producer_leaves() {
     assert_eq!(shell.counted, []);
 }
 
-/// Until then it counts for its user.
+/// The memory of a producer that left counts for its user while its work waits.
 #[test]
 fn memory_of_a_producer_that_left_counts_while_its_work_waits() {
     let mut shell = Shell::new();
@@ -44,7 +44,7 @@ fn memory_of_a_producer_that_left_counts_while_its_work_waits() {
     assert_eq!((&shell.counted[..], &shell.released[..]), (&[client][..], &[(client, BYTES)][..]));
 }
 
-/// One that is accepted and has no memory yet leaves nothing to count.
+/// A producer that is accepted and has no memory yet leaves nothing to count.
 #[test]
 fn a_producer_without_memory_does_not_count() {
     let mut shell = Shell::new();
@@ -56,7 +56,7 @@ fn a_producer_without_memory_does_not_count() {
     assert_eq!(shell.counted, []);
 }
 
-/// The same for memory of its own, and at once if the service does not use it.
+/// Memory that a producer brought is released when it has left, and at once if the service does not use it.
 #[test]
 fn memory_that_a_producer_brought_is_released() {
     let mut shell = Shell::new();

@@ -19,7 +19,7 @@ pub fn register_many(shell: &mut Shell, count: usize) -> MockProducer {
     producer
 }
 
-/// What a producer leaves behind is removed in time that depends on that alone: it was the square of what all had.
+/// The time to remove what a producer leaves behind depends on that alone, and not on what others have.
 #[test]
 fn a_producer_that_leaves_costs_what_it_registered() {
     const OWN: usize = 200;

@@ -472,7 +472,7 @@ fn a_sorted_file_is_read_once_for_its_rows() {
     assert_eq!(small, text(&instants(&reversed)));
 }
 
-/// Its begin is written and gone from memory when the end comes.
+/// The begin of a long slice is written and gone from memory when its end comes.
 #[test]
 fn a_slice_longer_than_what_memory_takes() {
     let mut bytes = Vec::new();

@@ -273,7 +273,7 @@ fn a_start_puts_back_what_a_killed_daemon_has_left() {
     assert_eq!(world.root.read_line("sys/kernel/tracing/tracing_on").as_deref(), Some("1"));
 }
 
-/// Also a program of another user, whose records are hidden.
+/// A program that records has locked tracefs, also one of another user, whose records are hidden.
 #[test]
 fn a_program_that_records_has_locked_tracefs() {
     let world = World::new();

@@ -266,7 +266,7 @@ fn a_timeout_discards_what_was_recorded() {
     assert_eq!(world.steps(), ["setup 7 5", "start 7 5"]);
 }
 
-/// Its session may wait for a trigger for a long time.
+/// A session that adopted the recording may wait for a trigger for a long time, so the timeout holds for it, too.
 #[test]
 fn a_timeout_also_ends_what_is_adopted_and_not_started() {
     let mut world = World::new();

@@ -131,7 +131,7 @@ fn golden_two_patches() {
     assert_eq!(patches, [(8, hex("e48b8000")), (13, hex("df8b8000"))]);
 }
 
-/// The same one level deeper, in a generated message.
+/// A generated message with three levels over two chunks: lengths of all levels are patched.
 #[test]
 fn golden_patches_over_ipc() {
     let (arbiter, _) = div4(1);

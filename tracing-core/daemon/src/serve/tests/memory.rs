@@ -132,7 +132,7 @@ fn a_producer_that_leaves_ends_when_its_memory_is_mapped() {
     finish(&mut it);
 }
 
-/// Its memory has a place until it is unmapped.
+/// A producer is cut while its memory is mapped: the memory counts for its user until it is unmapped.
 #[test]
 fn a_producer_that_is_cut_while_its_memory_is_mapped_keeps_its_place() {
     let (mut it, stream, end) = waiting("memory-cut", &[]);
@@ -155,7 +155,7 @@ fn a_producer_that_is_cut_while_its_memory_is_mapped_keeps_its_place() {
     drop(stream);
 }
 
-/// The same for memory of a producer that has left, while the service still works on what it sent.
+/// A producer has left, and the service still works on what it sent: its memory counts for its user until it is unmapped.
 #[test]
 fn memory_that_the_service_needs_keeps_its_place() {
     let (mut it, stream, end) = waiting("memory-needed", &[]);

@@ -17,8 +17,9 @@ fn connect_producer(engine: &mut Engine) -> ClientId {
 /// A turn has an end in number and in time, whatever is ready.
 #[test]
 fn a_turn_serves_so_many_connections() {
+    const MORE: usize = 10;
     let mut it = Stopped::new("serves");
-    let clients = it.connect(CONNECTIONS_PER_TURN + 10);
+    let clients = it.connect(CONNECTIONS_PER_TURN + MORE);
     while it.connected() < clients.len() {
         it.daemon().accept(daemon::KEY_LISTENERS);
     }
@@ -34,10 +35,10 @@ fn a_turn_serves_so_many_connections() {
     };
     assert_eq!(answers_after(long_ago()), 1);
     assert_eq!(answers_after(LATER), CONNECTIONS_PER_TURN);
-    assert_eq!(answers_after(LATER), 9, "those that were not served before come first");
+    assert_eq!(answers_after(LATER), MORE - 1, "those that were not served before come first");
 }
 
-/// The same for what connections sent before.
+/// A turn handles requests of [`CONNECTIONS_PER_TURN`] connections at most. The others have their turn later.
 #[test]
 fn a_turn_handles_the_requests_of_so_many_connections() {
     let mut engine = engine();
@@ -95,7 +96,7 @@ fn few_large_requests_of_a_user_are_decoded_at_a_time() {
     }
 }
 
-/// Those that come after it cannot be served before it for ever.
+/// A new connection is served after all older ones.
 #[test]
 fn a_new_connection_comes_after_those_that_are_waiting() {
     let mut engine = engine();
@@ -160,7 +161,8 @@ fn large_requests_take_several_turns() {
     assert_eq!(turns, 24 / REQUESTS_PER_TURN.div_ceil(17));
 }
 
-/// The same for what is sent. Users take turns there, too: those that always have something keep nobody waiting.
+/// A turn sends until it has taken long. Users take turns: connections that always have something to be sent keep no
+/// other one waiting.
 #[test]
 fn a_turn_sends_to_so_many_connections() {
     let mut it = Stopped::new("sends");
@@ -188,7 +190,7 @@ fn a_turn_sends_to_so_many_connections() {
     assert!(it.daemon().engine.dirty.iter().next().is_none());
 }
 
-/// The same for what files answer.
+/// A turn handles answers of files until it has taken long. The rest has its turn later.
 #[test]
 fn a_turn_handles_so_many_answers_of_files() {
     let mut engine = engine();

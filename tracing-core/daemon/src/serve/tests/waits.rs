@@ -119,7 +119,7 @@ fn replies_are_queued_for_a_user_that_waits() {
     assert_eq!(world.answered(), [true, true]);
 }
 
-/// Such a queue has its usual limit.
+/// The queue of a user that waits has its usual limit.
 #[test]
 fn the_queue_of_a_user_that_waits_has_a_limit() {
     let mut world = World::new("waits-full");
@@ -134,7 +134,7 @@ fn the_queue_of_a_user_that_waits_has_a_limit() {
     assert_eq!(world.it.server.handle().stats().cut_slow, 1);
 }
 
-/// What it sent before waits, too.
+/// What a user that waits has sent before waits, too.
 #[test]
 fn no_request_of_a_user_that_waits_is_handled() {
     let mut world = World::new("waits-requests");

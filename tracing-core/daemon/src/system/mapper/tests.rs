@@ -55,7 +55,7 @@ impl World {
     }
 }
 
-/// So what takes long is known to be memory of its own user.
+/// One job runs at a time, so a job that takes long is known to be about memory of its own user.
 #[test]
 fn one_job_runs_at_a_time_and_users_take_turns() {
     let world = World::new();

@@ -47,7 +47,7 @@ fn root_listens_whatever_another_user_put_there() {
     }
 }
 
-/// Its clients are those that trust that user; in such a directory, nobody else is one.
+/// Only clients that trust the other user connect to the service of that user, so root takes nothing from anybody else.
 #[test]
 fn root_takes_the_socket_of_a_service_of_another_user() {
     if !geteuid().is_root() {

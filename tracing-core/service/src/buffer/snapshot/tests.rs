@@ -47,7 +47,8 @@ fn a_new_copy_is_empty_and_an_unfinished_one_is_no_copy() {
     assert!(Snapshot::new(1, usize::MAX, LIMITS, None).is_none());
 }
 
-/// Else a producer that overwrites everything while it is copied would double the memory of a clone.
+/// Saved blocks are bounded. Otherwise a producer that overwrites everything while it is copied would double the memory
+/// of a clone.
 #[test]
 fn saved_blocks_are_bounded() {
     let mut data = filled(64 * LIMITS.clone_saved_bytes_max);

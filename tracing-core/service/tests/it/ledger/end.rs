@@ -113,7 +113,7 @@ fn a_producer_that_leaves_while_the_session_ends() {
     }
 }
 
-/// What it held was taken, but not what it began.
+/// Chunks that the producer held were taken at the end of the session, but not the packets that it had begun.
 #[test]
 fn a_producer_that_leaves_after_its_part_of_the_end() {
     let mut last = 0;

@@ -379,7 +379,7 @@ fn memory_that_others_have_is_not_looked_at() {
     assert_eq!(world.leave(), (vec!["a".into()], Vec::new()));
 }
 
-/// Its chunks come inside its commits, so that nobody knows what it has not sent.
+/// The chunks of a producer without shared memory come inside its commits, so nobody knows what it has not sent.
 #[test]
 fn a_producer_without_shared_memory_may_have_lost_something() {
     let mut shell = Shell::new();
@@ -522,7 +522,7 @@ fn a_chunk_with_nothing_in_it_takes_no_place() {
     }
 }
 
-/// Nor is it looked at if it is for the buffer of a session that did not ask its producer.
+/// A chunk that is left for the buffer of a session that did not ask its producer is not looked at.
 #[test]
 fn a_leftover_for_the_buffer_of_others() {
     let mut world = world(true, V1);

@@ -88,7 +88,7 @@ fn the_instances_of_a_session_are_stopped_in_pieces() {
     }
 }
 
-/// Those that say nothing count as stopped in pieces, too.
+/// Instances that do not acknowledge their stop count as stopped at the timeout, in pieces.
 #[test]
 fn instances_that_do_not_acknowledge_their_stop_are_given_up_in_pieces() {
     const COUNT: usize = 2000;
@@ -139,7 +139,7 @@ fn a_session_may_end_while_its_instances_are_given_up() {
     assert_eq!(consumer.ended(&mut shell), Some(String::new()));
 }
 
-/// Those that stopped before are not told, and nobody is told of them, again.
+/// An instance that has stopped before is not told to stop again, and nobody is told of it again.
 #[test]
 fn an_instance_that_has_stopped_is_left_alone() {
     let mut shell = Shell::new();
@@ -229,7 +229,7 @@ fn a_session_that_is_freed_while_it_is_set_up_stops_its_instances() {
     assert_eq!(stopped, set_up);
 }
 
-/// Also one whose data sources nobody has.
+/// A session with many data sources that nobody has is set up in pieces.
 #[test]
 fn a_session_without_producers_is_set_up_in_pieces() {
     let mut shell = Shell::new();
@@ -296,7 +296,7 @@ fn a_registration_is_set_up_in_pieces() {
     assert_eq!(shell.service.footprint().instances, 0);
 }
 
-/// So is one that is refused told to the sessions that want it.
+/// A registration that is refused is told in pieces to the sessions that want it.
 #[test]
 fn a_registration_that_is_refused_is_told_in_pieces() {
     const ASKED: usize = 5000;

@@ -13,6 +13,15 @@ use service::limits;
 /// What a turn may cost beside its budget: the largest thing that is not cut.
 const UNCUT: u64 = 40 * 1024;
 
+/// Bytes of a page of a producer.
+const PAGE_BYTES: usize = 32 * 1024;
+
+/// How many turns it takes at least to copy so many full pages, a unit of work for each byte. The input before them has
+/// copied some.
+fn turns_min(pages: usize) -> usize {
+    pages * PAGE_BYTES / limits::WORK_PER_TURN as usize - 1
+}
+
 /// Does turns until nothing waits. Returns how many there were; none cost more than it may.
 pub(crate) fn turns(shell: &mut Shell) -> usize {
     let mut turns = 0;
@@ -47,16 +56,15 @@ pub(crate) fn holding_some(
     name: &str,
     (pages, filled): (usize, usize),
 ) -> (MockProducer, Vec<protos::CommitDataRequestChunksToMove>) {
-    const PAGE: usize = 32 * 1024;
     let mode = protos::InitializeConnectionRequestProducerSMBScrapingMode::SMB_SCRAPING_ENABLED;
     let init = protos::InitializeConnectionRequest {
         producer_name: Some(name.into()),
-        shared_memory_page_size_hint_bytes: Some(PAGE as u32),
+        shared_memory_page_size_hint_bytes: Some(PAGE_BYTES as u32),
         smb_scraping_mode: Some(mode),
         producer_provided_shmem: Some(true),
         ..Default::default()
     };
-    let region = abi::shm::Region::heap(pages * PAGE);
+    let region = abi::shm::Region::heap(pages * PAGE_BYTES);
     let mut producer = MockProducer::connect_with(shell, peer(42), init, Some(region));
     let descriptor =
         protos::DataSourceDescriptor { no_flush: Some(true), ..crate::descriptor(name) };

@@ -21,7 +21,7 @@ fn a_flush_scrapes_in_pieces() {
     assert!(shell.service.is_busy(consumer.client) && !shell.service.is_busy(other.client));
     assert_eq!(other.call(&mut shell, Ask::QueryCapabilities(Default::default())).len(), 1);
     let turns = turns(&mut shell);
-    assert!(turns >= PAGES * 32 / 1024 - 1, "{turns} turns");
+    assert!(turns >= turns_min(PAGES), "{turns} turns");
     shell.work_waits = false;
     assert_eq!(consumer.flushed(&mut shell, call), Some(true));
     let mut replies = shell.take_replies_to(consumer.client, read);
@@ -30,7 +30,7 @@ fn a_flush_scrapes_in_pieces() {
     assert_eq!(payloads(&testing::mock::decode_replies(&replies)).len(), PAGES);
 }
 
-/// So is the end of a session whose consumer left: its file is all that stays, and has what writers held.
+/// A session whose consumer left is scraped in pieces. Its file is all that stays, and has what writers held.
 #[test]
 fn a_session_that_is_freed_is_scraped_in_pieces() {
     const PAGES: usize = 128;
@@ -70,7 +70,7 @@ fn a_flush_looks_at_large_memory_in_pieces() {
     assert_eq!(consumer.flushed(&mut shell, call), Some(true));
 }
 
-/// Also if there are many that hold nothing.
+/// A flush looks at many producers in pieces, also if they hold nothing.
 #[test]
 fn a_flush_looks_at_many_producers_in_pieces() {
     const PRODUCERS: u64 = 2000;
@@ -100,7 +100,7 @@ fn a_flush_looks_at_many_producers_in_pieces() {
     assert_eq!(consumer.flushed(&mut shell, call), Some(true));
 }
 
-/// So does a producer that leaves, and its patches are applied in pieces, too.
+/// The chunks of a producer that leaves are copied in pieces, and its patches are applied in pieces.
 #[test]
 fn what_a_producer_leaves_is_copied_in_pieces() {
     const PAGES: usize = 256;
@@ -133,7 +133,7 @@ fn what_a_producer_leaves_is_copied_in_pieces() {
     let left = service::Input::ProducerDisconnected { client };
     bounded(&mut shell, |shell| shell.input(left));
     let turns = turns(&mut shell);
-    assert!(turns >= PAGES * 32 / 1024 - 1, "{turns} turns");
+    assert!(turns >= turns_min(PAGES), "{turns} turns");
     shell.work_waits = false;
     assert_eq!(payloads(&consumer.read(&mut shell)).len(), PAGES);
 }

@@ -373,7 +373,7 @@ fn kprobes_exist_while_a_session_wants_them() {
     assert_eq!(world.fake.settings(), Fake::new().settings());
 }
 
-/// Their names are no way to switch probes on that are nobody's.
+/// A config cannot switch on kprobes that no session has by asking for their names as events.
 #[test]
 fn kprobes_are_not_asked_for_as_events() {
     let mut world = World::new();

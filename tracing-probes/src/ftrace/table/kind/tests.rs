@@ -122,7 +122,7 @@ fn upstreams_addresses_are_an_option() {
     }
 }
 
-/// They are addresses in the process that calls.
+/// Pointers that a system call gets are addresses in the process that calls, not in the kernel.
 #[test]
 fn pointers_of_system_calls_are_numbers() {
     for pointer in ["const char * path", "void * p", "struct stat * p", "unsigned long func"] {
