@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::system::own_user::OwnUser;
 use abi::ids::ClientId;
 
 /// Who is at the other end of a connection, as far as the kernel tells.
@@ -12,6 +13,17 @@ pub(crate) enum User {
     /// All users of other machines together: what they say about themselves nobody checks.
     #[cfg(feature = "host")]
     Remote,
+}
+
+impl User {
+    /// Whether it has limits in a daemon of that user. Users of other machines have: nobody checks who they are.
+    pub(super) fn is_limited(self, own: OwnUser) -> bool {
+        match self {
+            Self::Local(uid) => own.limits(uid),
+            #[cfg(feature = "host")]
+            Self::Remote => true,
+        }
+    }
 }
 
 #[cfg(feature = "host")]

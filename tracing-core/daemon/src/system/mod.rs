@@ -10,6 +10,7 @@
 //! | `identity` | `setgroups`, `setresgid`, `setresuid` of a thread, `capget` | files of a consumer |
 //! | `mapper` | `mmap`, `munmap`, on a thread | memory that peers have, too |
 //! | `memory` | `madvise` | taking memory in larger pieces |
+//! | `own_user` | none | who has limits: neither root nor the user of the daemon |
 //! | `signal` | `sigaction`, `socketpair` (through `signal-hook`) | Ctrl-C as a descriptor |
 //! | `timezone` | files of tzdata (through `tz-rs`) | the offset of local time |
 //! | `writeback` | `sync_file_range` | ending traces sooner |
@@ -23,6 +24,7 @@ pub mod identity;
 #[cfg(feature = "host")]
 pub(crate) mod mapper;
 pub mod memory;
+pub(crate) mod own_user;
 #[cfg(feature = "host")]
 pub mod signal;
 #[cfg(feature = "host")]

@@ -30,6 +30,7 @@ use crate::limits::{
     CONNECTION_DESCRIPTORS_MAX, DESCRIPTORS_RESERVED_MIN, DESCRIPTORS_RESERVED_PART,
     LARGE_SOCKETS_MAX, LARGE_SOCKETS_PER_USER_MAX,
 };
+use crate::system::own_user::OwnUser;
 use abi::map::SortedMap;
 use abi::sync::{Arc, Mutex, lock};
 
@@ -120,7 +121,7 @@ struct State {
     pool: u64,
     /// With a higher limit of descriptors the pool would be larger.
     can_grow: bool,
-    own_uid: u32,
+    own: OwnUser,
     refused: Refusals<User>,
     /// Bytes that the connections of each user keep; only of users that have some.
     kept: SortedMap<User, usize>,
@@ -132,7 +133,7 @@ struct State {
 
 impl State {
     fn is_limited(&self, user: User) -> bool {
-        user != User::Local(0) && user != User::Local(self.own_uid)
+        user.is_limited(self.own)
     }
 
     fn part(&self, all: (u64, u64), producers: (u64, u64), large: u64) -> Held {
@@ -270,7 +271,7 @@ impl Connections {
             others,
             pool,
             can_grow,
-            own_uid,
+            own: OwnUser::new(own_uid),
             refused,
             kept,
             kept_by_others,

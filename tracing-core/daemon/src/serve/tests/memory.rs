@@ -155,7 +155,7 @@ fn a_producer_that_is_cut_while_its_memory_is_mapped_keeps_its_place() {
     drop(stream);
 }
 
-/// A producer has left, and the service still works on what it sent: its memory counts for its user until it is unmapped.
+/// A producer has left, and the service still works on what it sent: the memory counts for its user until it is freed.
 #[test]
 fn memory_that_the_service_needs_keeps_its_place() {
     let (mut it, stream, end) = waiting("memory-needed", &[]);

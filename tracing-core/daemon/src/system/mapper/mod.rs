@@ -26,6 +26,7 @@ use abi::sync::{Arc, Condvar, Mutex, MutexGuard, lock};
 use os::clock;
 
 use crate::limits::{MEMORY_WAIT_NS_MAX, MEMORY_WAIT_TIMES, SLOW_MEMORY_NS};
+use crate::system::own_user::OwnUser;
 
 /// How long the end of the daemon waits for the jobs. What is not unmapped then ends with the process.
 const LAST_JOBS: Duration = Duration::from_secs(1);
@@ -65,8 +66,7 @@ struct State {
 
 #[derive(Default)]
 struct Shared {
-    /// The user of the daemon.
-    own_uid: u32,
+    own: OwnUser,
     state: Mutex<State>,
     /// A job came, or the mapper ends.
     work: Condvar,
@@ -127,7 +127,7 @@ impl State {
 impl Mapper {
     /// For a daemon of user `own_uid`.
     pub(crate) fn new(own_uid: u32) -> Self {
-        Self(Arc::new(Shared { own_uid, ..Shared::default() }))
+        Self(Arc::new(Shared { own: OwnUser::new(own_uid), ..Shared::default() }))
     }
 
     /// Calls `work`, which maps memory of a user, on the thread. If its memory is slow, `work` is told, and must not.
@@ -157,7 +157,7 @@ impl Mapper {
     }
 
     fn is_limited(&self, uid: u32) -> bool {
-        uid != 0 && uid != self.0.own_uid
+        self.0.own.limits(uid)
     }
 
     fn queue(&self, uid: u32, job: Job) {

@@ -10,6 +10,7 @@ use core::fmt;
 
 use crate::limits::{LOG_PEERS_MAX, LOG_TELL_NS, LOG_USERS_MAX, LOG_USERS_TOLD_MAX};
 use crate::serve::user::{ConnectionUser, User};
+use crate::system::own_user::OwnUser;
 use abi::ids::ClientId;
 use abi::map::{BlockMap, SortedMap};
 
@@ -100,14 +101,14 @@ pub(crate) struct Limiter {
     peers: BlockMap<ClientId, Bucket>,
     accounts: SortedMap<Account, Entry>,
     all: Bucket,
-    own_uid: u32,
+    own: OwnUser,
     /// When the numbers of suppressed lines are told, boot time in ns.
     due_ns: Option<u64>,
 }
 
 impl Limiter {
     pub(crate) fn new(own_uid: u32) -> Self {
-        Self { own_uid, ..Self::default() }
+        Self { own: OwnUser::new(own_uid), ..Self::default() }
     }
 
     /// Whether a line about `about` is written.
@@ -140,7 +141,7 @@ impl Limiter {
             }
             _ => None,
         };
-        if user != User::Local(0) && user != User::Local(self.own_uid) {
+        if user.is_limited(self.own) {
             let Some(of_all) = self.all.next(now_ns, &ALL) else { return false };
             self.all = of_all;
         }
