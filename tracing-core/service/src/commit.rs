@@ -22,9 +22,9 @@ use crate::limits;
 use abi::ids::{BufferId, ChunkId, WriterId};
 use abi::shm::{ChunkHeader, LOSS_MARK_CHUNK_IDX};
 
-/// What commits need beside producers and buffers.
+/// Takes chunks of producers into buffers, committed or scraped, and counts what it refuses.
 #[derive(Debug, Default)]
-pub(crate) struct CommitState {
+pub(crate) struct ChunkIntake {
     pub(crate) chunks_discarded: u64,
     /// Those of them that were for a buffer that is not their producer's or not their writer's.
     pub(crate) chunks_refused: u64,
@@ -42,7 +42,7 @@ fn count(counter: &mut u64, by: usize) {
     *counter = counter.saturating_add(by as u64);
 }
 
-impl CommitState {
+impl ChunkIntake {
     /// Takes the chunks and patches of a commit, from entry `from` on, until the work of `cx` is `end`. Returns the
     /// entry to go on with, if there is one.
     pub(crate) fn commit(
@@ -73,7 +73,7 @@ impl CommitState {
     }
 
     /// How much was refused so far that its producer had no right to, or that broke the protocol.
-    pub(crate) fn refused(&self) -> [(Reason, u64); 2] {
+    pub(crate) fn refused_counts(&self) -> [(Reason, u64); 2] {
         [
             (Reason::ChunksRefused, self.chunks_refused),
             (Reason::PatchesRefused, self.patches_refused),

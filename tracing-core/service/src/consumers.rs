@@ -12,8 +12,9 @@ use protozero::Message as _;
 
 use super::accounts::User;
 use super::data_sources::SourceKey;
+use super::log_limiter::LogLimiter;
 use super::observe::Observer;
-use super::outbox::{LogLimiter, Outbox};
+use super::outbox::Outbox;
 use super::session::events::TriggerHit;
 use super::session::instance::Instance;
 use super::work::Work;
@@ -88,7 +89,7 @@ pub(crate) struct Consumers {
 }
 
 impl Consumers {
-    pub(crate) fn connected(&mut self, client: ClientId, mut peer: Peer) {
+    pub(crate) fn add_connection(&mut self, client: ClientId, mut peer: Peer) {
         peer.clip_names();
         let consumer = Consumer {
             peer,

@@ -185,7 +185,7 @@ impl Sources {
             producer.log_error(out, format_args!("too many data sources"));
             return Err(Unregistered::Full(source.name));
         }
-        if !accounts.charge(User::of(&producer.peer), Resource::Sources, bytes) {
+        if !accounts.charge(User::of(&producer.peer), Resource::SourcesAndWriters, bytes) {
             let held = limits::SOURCE_BYTES_PER_USER_MAX;
             let text = format_args!(
                 "data source {shown} is not registered: those of its user take {held} bytes already"
@@ -226,12 +226,12 @@ impl Sources {
         let new = Source::new(producer.id, source.name.clone(), descriptor);
         let user = User::of(&producer.peer);
         cx.work = cx.work.saturating_add(new.bytes() as u64);
-        accounts.release(user, Resource::Sources, source.bytes());
-        if accounts.charge(user, Resource::Sources, new.bytes()) {
+        accounts.release(user, Resource::SourcesAndWriters, source.bytes());
+        if accounts.charge(user, Resource::SourcesAndWriters, new.bytes()) {
             *source = new;
         } else {
             // It had this much before.
-            accounts.charge(user, Resource::Sources, source.bytes());
+            accounts.charge(user, Resource::SourcesAndWriters, source.bytes());
             let shown = clip_to(name, limits::LEDGER_NAME_BYTES_MAX);
             producer.log_error(out, format_args!("the new descriptor of {shown} is too large"));
         }
@@ -248,7 +248,7 @@ impl Sources {
         cx.spend(ENTRIES);
         let Some(source) = self.by_key.remove(&key) else { return };
         let user = User::of(&producer.peer);
-        cx.accounts.release(user, Resource::Sources, source.bytes());
+        cx.accounts.release(user, Resource::SourcesAndWriters, source.bytes());
         cx.accounts.release(user, Resource::Registrations, 1);
         producer.own_ids.remove(&source.own_id);
         let by_name = (source.name, key.1);

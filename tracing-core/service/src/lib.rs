@@ -65,6 +65,7 @@
 //! | `core`, `step`, `context` | dispatch; what follows from an event; what all parts use |
 //! | `accounts` | what each user makes the service keep |
 //! | `timers`, `outbox`, `buffer_pool` | what is due when; effects; memory of replies, recycled |
+//! | `log_limiter` | how many lines of the log one peer may cause |
 //! | `producers`, `consumers`, `observe` | the connections of both sides |
 //! | `commands`, `command_queue` | what producers are told, encoded; what waits until they took earlier commands |
 //! | `data_sources`, `matching`, `expression` | what producers offer; expressions for their names, and their cost |
@@ -115,6 +116,7 @@ mod expression;
 mod input;
 mod ledger;
 mod leftovers;
+mod log_limiter;
 mod matching;
 mod observe;
 mod outbox;

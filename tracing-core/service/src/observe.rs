@@ -142,7 +142,7 @@ impl Observer {
     }
 }
 
-/// How many of these changes one frame takes: one at least, since names are short.
+/// How many of these changes one frame takes: one at least. It fits, since names are short.
 fn fitting(changes: &[ObservableEventsDataSourceInstanceStateChange]) -> usize {
     /// Tags, lengths and the state.
     const ENVELOPE_BYTES: usize = 32;
@@ -153,7 +153,7 @@ fn fitting(changes: &[ObservableEventsDataSourceInstanceStateChange]) -> usize {
         Some(*end)
     });
     let count = ends.take_while(|end| *end <= limits::OBSERVED_BYTES_MAX).count();
-    // One at least, however long it is.
+    // With none the caller would make no progress.
     count.max(1).min(changes.len())
 }
 

@@ -1,4 +1,4 @@
-//! The queue of effects.
+//! The queue of effects. A line of the log loses its control characters on the way in.
 
 use std::collections::VecDeque;
 
@@ -6,40 +6,10 @@ use bytes::Bytes;
 
 use super::buffer_pool::BufferPool;
 use super::output::{Boost, FileSync, LogLevel, Output, Rejected};
-use crate::limits;
 use abi::ids::{CallId, ClientId, FileId};
 use abi::shm::Region;
 
-/// Limits the log lines about one peer, which can cause as many as it likes.
-#[derive(Debug, Default)]
-pub(crate) struct LogLimiter {
-    written: u32,
-    suppressed: u64,
-}
-
-impl LogLimiter {
-    /// Whether one more line may be written.
-    pub(crate) fn allow(&mut self) -> bool {
-        let allowed = self.written < limits::LOG_LINES_PER_PEER_MAX;
-        if allowed {
-            self.written = self.written.saturating_add(1);
-        } else {
-            self.suppressed = self.suppressed.saturating_add(1);
-        }
-        allowed
-    }
-
-    /// Logs how many lines were not written, when the peer has left.
-    pub(crate) fn log_suppressed(&self, out: &mut Outbox, peer: std::fmt::Arguments<'_>) {
-        if self.suppressed > 0 {
-            out.error(format!(
-                "{peer} left; {} more errors of it were not logged",
-                self.suppressed
-            ));
-        }
-    }
-}
-
+/// Effects that the shell has not taken yet, and connections that are to be closed when the turn is over.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     queue: VecDeque<Output>,

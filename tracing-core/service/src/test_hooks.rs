@@ -128,7 +128,7 @@ impl Service {
         let consumers = self.consumers.values().filter(connected).count();
         let connections = self.producers.connections().saturating_add(consumers);
         let allowed = self.producers.values().flat_map(|p| p.allowed.iter());
-        let charged = || self.cx.accounts.all(Resource::Sources);
+        let charged = || self.cx.accounts.all(Resource::SourcesAndWriters);
         let writers: usize = self.producers.values().map(|producer| producer.writers.len()).sum();
         let flushes = self.sessions.values().flat_map(|session| session.flushes.values());
         let answers = flushes.map(|flush| flush.waiting_for.len()).sum();

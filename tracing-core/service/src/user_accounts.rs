@@ -103,7 +103,7 @@ impl<'a> AccountSources<'a> {
             Some(UserAccountItem { held, max, refused, ..Default::default() })
         };
         account.registrations = item(Resource::Registrations);
-        account.registration_bytes = item(Resource::Sources);
+        account.registration_bytes = item(Resource::SourcesAndWriters);
         account.shared_memory_bytes = item(Resource::Memory);
         account.compression_bytes = item(Resource::Codecs);
         account.buffer_bytes = item(Resource::Buffers);
@@ -137,7 +137,7 @@ impl<'a> AccountSources<'a> {
             Some(of(held as u64, max.map(|max| max as u64)))
         };
         all.registrations = total(Resource::Registrations);
-        all.registration_bytes = total(Resource::Sources);
+        all.registration_bytes = total(Resource::SourcesAndWriters);
         all.shared_memory_bytes = total(Resource::Memory);
         all.compression_bytes = total(Resource::Codecs);
         all.buffer_bytes = total(Resource::Buffers);

@@ -267,7 +267,7 @@ impl Sequence {
         let had_arguments = arguments.is_some();
         let filled = match arguments {
             None if self.lost == 0 && !self.is_special => self.encode(now_ns, spec, None),
-            arguments => self.encode_with_arguments(now_ns, spec, arguments, deliver),
+            arguments => self.encode_special(now_ns, spec, arguments, deliver),
         };
         let is_stored = !self.writer.is_dropping();
         match is_stored {
@@ -277,8 +277,10 @@ impl Sequence {
         Outcome { is_stored, panic: filled.err() }
     }
 
+    /// Encodes an event that has more than plain fields: arguments, a loss before it, or the time of the thread.
+    /// Delivers it if there is an interceptor.
     #[inline(never)]
-    fn encode_with_arguments(
+    fn encode_special(
         &mut self,
         now_ns: u64,
         spec: &Spec<'_, '_>,

@@ -149,7 +149,7 @@ impl Producer {
     pub fn sync(&self, timeout: Duration) -> bool {
         let deadline = Deadline::after(Some(timeout));
         let (done, wait) = queue();
-        self.shared.control(Control::Sync(done));
+        self.shared.queue_control(Control::Sync(done));
         if wait.recv_timeout(timeout).is_none() {
             return false;
         }

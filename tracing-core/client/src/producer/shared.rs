@@ -49,8 +49,9 @@ pub(super) enum Control {
     Sync(Sender<()>),
 }
 
+/// What the threads of a producer share. It outlives connections.
 #[derive(Default)]
-pub(super) struct ConnectionState {
+pub(super) struct SharedState {
     pub(super) sources: SortedMap<String, Registered>,
     pub(super) controls: VecDeque<Control>,
     /// Wakes the I/O thread while it serves a connection.
@@ -67,7 +68,7 @@ pub(super) struct ConnectionState {
 pub(super) struct Shared {
     pub(super) options: ProducerOptions,
     events: Sender<SourceEvent>,
-    pub(super) state: Mutex<ConnectionState>,
+    pub(super) state: Mutex<SharedState>,
     /// Signalled when the I/O thread has a request while it is not connected, and when it connects or ends.
     pub(super) changed: Condvar,
 }
@@ -77,11 +78,12 @@ impl Shared {
         Self { options, events, state: Mutex::default(), changed: Condvar::new() }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, ConnectionState> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, SharedState> {
         lock(&self.state)
     }
 
-    pub(super) fn control(&self, control: Control) {
+    /// Queues a request for the I/O thread. It is dropped if the thread has ended, or if too many wait.
+    pub(super) fn queue_control(&self, control: Control) {
         let mut state = self.lock();
         if !state.ended && state.controls.len() < limits::PRODUCER_CONTROLS_MAX {
             state.controls.push_back(control);
@@ -180,6 +182,6 @@ impl Shared {
 
     pub(super) fn activate_triggers(&self, trigger_names: Vec<String>) {
         let request = ActivateTriggersRequest { trigger_names, ..Default::default() };
-        self.control(Control::Request(Box::new(Request::ActivateTriggers(request))));
+        self.queue_control(Control::Request(Box::new(Request::ActivateTriggers(request))));
     }
 }

@@ -394,13 +394,13 @@ impl Arbiter {
         target: Target,
         patches: &mut PatchList,
     ) {
-        self.update(chunk.writer(), target, Some(chunk), patches);
+        self.add_to_commit(chunk.writer(), target, Some(chunk), patches);
     }
 
     /// Takes the patches that can be sent.
     pub(super) fn send_patches(&self, writer: WriterId, target: Target, patches: &mut PatchList) {
         if patches.is_ready() {
-            self.update(writer, target, None, patches);
+            self.add_to_commit(writer, target, None, patches);
         }
     }
 
@@ -440,7 +440,8 @@ impl Arbiter {
         }
     }
 
-    fn update(
+    /// Adds a chunk and patches to the pending commit, or to what is held for a reservation.
+    fn add_to_commit(
         &self,
         writer: WriterId,
         target: Target,
@@ -459,7 +460,7 @@ impl Arbiter {
                 state.hold(writer, target, chunk, patches);
                 return false;
             };
-            let is_urgent = state.update(writer, (target, buffer), chunk, patches, half);
+            let is_urgent = state.add_to_commit(writer, (target, buffer), chunk, patches, half);
             state.set_due(is_urgent)
         });
         if wake {

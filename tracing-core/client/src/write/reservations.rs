@@ -32,7 +32,7 @@ pub(super) struct Held {
 
 impl Held {
     /// Takes a chunk that its writer has finished, and patches of earlier ones.
-    pub(super) fn update(
+    pub(super) fn add(
         &mut self,
         writer: WriterId,
         chunk: Option<WritableChunk>,

@@ -88,6 +88,8 @@ pub(super) enum Item {
     Scrape,
 }
 
+/// What the arbiter keeps under its lock: its writers, the commit that is being collected, and requests that were not
+/// polled yet.
 pub(super) struct ArbiterState {
     /// Page of the last success: where the next scan starts.
     pub(super) page_idx: usize,
@@ -136,7 +138,7 @@ impl ArbiterState {
         patches: &mut PatchList,
     ) {
         if let Some(held) = self.reservations.held(target) {
-            held.update(writer, chunk, patches);
+            held.add(writer, chunk, patches);
             self.writers.set_held_chunks(writer);
         }
     }
@@ -175,8 +177,9 @@ impl ArbiterState {
         }
     }
 
-    /// Takes a chunk, and patches, for `target`, which is `buffer`. True if the commit should leave at once.
-    pub(super) fn update(
+    /// Adds a chunk and patches for `target`, which is `buffer`, to the pending commit. True if the commit should leave
+    /// at once.
+    pub(super) fn add_to_commit(
         &mut self,
         writer: WriterId,
         (target, buffer): (Target, BufferId),

@@ -39,6 +39,7 @@ pub(super) const KEY_LISTENERS: u64 = 3;
 /// Bytes read from one connection in a turn.
 const READ_BYTES: usize = 128 * 1024;
 
+/// The loop, its sockets, and all that it waits for. The order of the fields is the order in which they are dropped.
 pub(super) struct Daemon {
     /// Declared before the engine, whose log it writes to.
     _watchdog: Option<Watchdog>,

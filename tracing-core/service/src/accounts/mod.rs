@@ -1,4 +1,4 @@
-//! What the peers of each user make the service keep, in bytes of its memory.
+//! What the peers of each user make the service keep: bytes of its memory, or a number of things.
 //!
 //! ```text
 //!               one user   │   all users together      root, and the user of the service
@@ -6,9 +6,10 @@
 //!               no: refused, and counted
 //! ```
 //!
-//! A user is named by the machine and the number there. What is counted is the memory that the service needs for a
-//! thing, not its encoded length. What one user has used up, another one still has: the limit of all users together
-//! only keeps a person who owns many user numbers from growing the service without end, and is far above that of one.
+//! A user is named by the machine and the number there. Where bytes are counted, they are the memory that the service
+//! needs for a thing, not its encoded length. What one user has used up, another one still has: the limit of all users
+//! together only keeps a person who owns many user numbers from growing the service without end, and is far above that
+//! of one.
 
 use crate::config::ServiceConfig;
 use crate::input::Peer;
@@ -22,7 +23,7 @@ pub(crate) use no_room::NoRoom;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resource {
     /// Registered data sources and writers.
-    Sources,
+    SourcesAndWriters,
     /// Shared memory that the service touched.
     Memory,
     /// What compresses the traces of its sessions.
@@ -153,7 +154,7 @@ impl Accounts {
 
     fn share(&self, what: Resource) -> Share {
         match what {
-            Resource::Sources => Share::of_users(limits::SOURCE_BYTES_PER_USER_MAX),
+            Resource::SourcesAndWriters => Share::of_users(limits::SOURCE_BYTES_PER_USER_MAX),
             Resource::Memory => Share::of_users(limits::SMB_BYTES_PER_USER_MAX),
             Resource::Codecs => Share::of_users(limits::CODEC_BYTES_PER_USER_MAX),
             Resource::Registrations => Share::UNLIMITED,
@@ -200,14 +201,14 @@ impl Accounts {
         (self.random % (2 * limits::CHUNKS_PER_CHECK)) as u32
     }
 
-    /// Puts `bytes` on the account of a user. False if it has no room for them: then nothing changed.
-    pub(crate) fn charge(&mut self, user: User, what: Resource, bytes: usize) -> bool {
+    /// Puts an amount, bytes or a number, on the account of a user. False if that is too much: then nothing changed.
+    pub(crate) fn charge(&mut self, user: User, what: Resource, amount: usize) -> bool {
         let at = what as usize;
         let held = self.by_user.get(&user).and_then(|held| held.get(at)).copied().unwrap_or(0);
-        let next = held.saturating_add(bytes);
-        let total = self.totals.get(at).copied().unwrap_or(0).saturating_add(bytes);
+        let next = held.saturating_add(amount);
+        let total = self.totals.get(at).copied().unwrap_or(0).saturating_add(amount);
         let counts = self.is_limited(user);
-        let exceeds = |max: Option<usize>, bytes: usize| max.is_some_and(|max| bytes > max);
+        let exceeds = |max: Option<usize>, amount: usize| max.is_some_and(|max| amount > max);
         if exceeds(self.max_of(user, what), next) || counts && exceeds(self.total_max(what), total)
         {
             self.refused = self.refused.saturating_add(1);
@@ -215,7 +216,7 @@ impl Accounts {
             faults.into_iter().for_each(|count| *count = count.saturating_add(1));
             return false;
         }
-        if bytes > 0 {
+        if amount > 0 {
             let entry = self.by_user.get_or_insert_with(user, || [0; RESOURCES]);
             entry.get_mut(at).into_iter().for_each(|held| *held = next);
             if counts {
@@ -225,11 +226,11 @@ impl Accounts {
         true
     }
 
-    /// Takes bytes off the account that were charged before.
-    pub(crate) fn release(&mut self, user: User, what: Resource, bytes: usize) {
+    /// Takes an amount off the account that was charged before.
+    pub(crate) fn release(&mut self, user: User, what: Resource, amount: usize) {
         let Some(entry) = self.by_user.get_mut(&user) else { return };
         let at = what as usize;
-        let less = |held: &mut usize| *held = held.saturating_sub(bytes);
+        let less = |held: &mut usize| *held = held.saturating_sub(amount);
         entry.get_mut(at).into_iter().for_each(less);
         if entry.iter().all(|held| *held == 0) {
             self.by_user.remove(&user);
@@ -273,7 +274,7 @@ impl Accounts {
         self.by_user.get(&user).and_then(|held| held.get(what as usize)).copied().unwrap_or(0)
     }
 
-    /// Bytes on the account of each user.
+    /// What is on the account of each user, in bytes or as a number.
     pub(crate) fn all(&self, what: Resource) -> impl Iterator<Item = usize> + '_ {
         self.by_user.values().map(move |held| held.get(what as usize).copied().unwrap_or(0))
     }

@@ -6,14 +6,14 @@ const USER: User = User { machine: 0, uid: 1000 };
 fn one_user_cannot_take_the_share_of_another() {
     let mut accounts = Accounts::new(500, 1);
     let max = limits::SOURCE_BYTES_PER_USER_MAX;
-    assert!(accounts.charge(USER, Resource::Sources, max));
-    assert!(!accounts.charge(USER, Resource::Sources, 1));
+    assert!(accounts.charge(USER, Resource::SourcesAndWriters, max));
+    assert!(!accounts.charge(USER, Resource::SourcesAndWriters, 1));
     assert_eq!(accounts.refused(), 1);
     // Other things of it, and the same of others, are not touched.
     assert!(accounts.charge(USER, Resource::Memory, 1));
-    assert!(accounts.charge(User { uid: 1001, ..USER }, Resource::Sources, max));
-    accounts.release(USER, Resource::Sources, 1);
-    assert!(accounts.charge(USER, Resource::Sources, 1));
+    assert!(accounts.charge(User { uid: 1001, ..USER }, Resource::SourcesAndWriters, max));
+    accounts.release(USER, Resource::SourcesAndWriters, 1);
+    assert!(accounts.charge(USER, Resource::SourcesAndWriters, 1));
 }
 
 #[test]
@@ -21,23 +21,23 @@ fn many_users_together_leave_root_and_the_service_their_share() {
     let mut accounts = Accounts::new(500, 1);
     let max = limits::SOURCE_BYTES_PER_USER_MAX;
     for uid in 0..limits::USERS_SHARE as u32 {
-        assert!(accounts.charge(User { machine: 7, uid }, Resource::Sources, max));
+        assert!(accounts.charge(User { machine: 7, uid }, Resource::SourcesAndWriters, max));
     }
-    assert!(!accounts.charge(USER, Resource::Sources, 1));
-    assert!(accounts.charge(User { machine: 0, uid: 0 }, Resource::Sources, max));
-    assert!(accounts.charge(User { machine: 0, uid: 500 }, Resource::Sources, max));
-    accounts.release(User { machine: 7, uid: 0 }, Resource::Sources, 1);
-    assert!(accounts.charge(USER, Resource::Sources, 1));
+    assert!(!accounts.charge(USER, Resource::SourcesAndWriters, 1));
+    assert!(accounts.charge(User { machine: 0, uid: 0 }, Resource::SourcesAndWriters, max));
+    assert!(accounts.charge(User { machine: 0, uid: 500 }, Resource::SourcesAndWriters, max));
+    accounts.release(User { machine: 7, uid: 0 }, Resource::SourcesAndWriters, 1);
+    assert!(accounts.charge(USER, Resource::SourcesAndWriters, 1));
 }
 
 #[test]
 fn an_account_with_nothing_on_it_is_forgotten() {
     let mut accounts = Accounts::new(500, 1);
-    assert!(accounts.charge(USER, Resource::Sources, 0));
+    assert!(accounts.charge(USER, Resource::SourcesAndWriters, 0));
     assert_eq!(accounts.len(), 0);
-    assert!(accounts.charge(USER, Resource::Sources, 10));
+    assert!(accounts.charge(USER, Resource::SourcesAndWriters, 10));
     assert!(accounts.charge(USER, Resource::Memory, 10));
-    accounts.release(USER, Resource::Sources, 10);
+    accounts.release(USER, Resource::SourcesAndWriters, 10);
     assert_eq!((accounts.len(), accounts.held(USER, Resource::Memory)), (1, 10));
     accounts.release(USER, Resource::Memory, 10);
     assert_eq!(accounts.len(), 0);

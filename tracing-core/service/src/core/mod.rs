@@ -12,7 +12,7 @@ mod timers;
 mod work;
 
 use super::buffers::Buffers;
-use super::commit::CommitState;
+use super::commit::ChunkIntake;
 use super::consumers::Consumers;
 use super::context::Context;
 use super::data_sources::Sources;
@@ -50,7 +50,7 @@ pub struct Service {
     pub(crate) buffers: Buffers,
     pub(crate) clones: Clones,
     pub(crate) triggers: TriggerHistory,
-    pub(crate) commits: CommitState,
+    pub(crate) commits: ChunkIntake,
     priority: Priority,
     /// As the shell told it last.
     shell: ShellAccounts,
@@ -75,7 +75,7 @@ impl Service {
             sessions: Sessions::default(),
             clones: Clones::default(),
             triggers: TriggerHistory::default(),
-            commits: CommitState::default(),
+            commits: ChunkIntake::default(),
             priority: Priority::default(),
             shell: ShellAccounts::default(),
             work_queue: WorkQueue::default(),
@@ -91,7 +91,7 @@ impl Service {
         cx.out.about = None;
         match input {
             Input::ProducerConnected { client, peer, in_process } => {
-                self.producers.connected(client, peer, in_process);
+                self.producers.add_connection(client, peer, in_process);
             }
             Input::ProducerRefused { client, peer } => {
                 let who = Who::new((client, ProducerId::new(0)), "".into(), &peer);
@@ -105,7 +105,9 @@ impl Service {
             Input::ProducerCut { client, why } => {
                 self.producer_disconnected(client, Some(why.into()));
             }
-            Input::ConsumerConnected { client, peer } => self.consumers.connected(client, peer),
+            Input::ConsumerConnected { client, peer } => {
+                self.consumers.add_connection(client, peer)
+            }
             Input::ConsumerRequest { client, call, request, file } => {
                 self.consumer_request(client, call, request, RequestFile::new(file));
             }
@@ -114,7 +116,7 @@ impl Service {
                 enable::file_created(token, result, &mut self.sessions, cx);
             }
             Input::FileWritten { file, result } => {
-                if let Some(result) = self.clones.file_copied(file, result, cx) {
+                if let Some(result) = self.clones.take_copy_answer(file, result, cx) {
                     write::written(file, result, &mut self.sessions, cx);
                 }
             }

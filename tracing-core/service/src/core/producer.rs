@@ -145,8 +145,10 @@ impl Service {
             let from = if session.id == at.session { at.index } else { 0 };
             let range = (from, end);
             let next = match &at.refused {
-                Some(loss) => set_up::refused(session, loss, range, cx),
-                None => set_up::registered(session, key, range, sources, producers, consumers, cx),
+                Some(loss) => set_up::note_refused_registration(session, loss, range, cx),
+                None => set_up::set_up_registration(
+                    session, key, range, sources, producers, consumers, cx,
+                ),
             };
             if let Some(index) = next {
                 (at.session, at.index) = (session.id, index);
@@ -228,9 +230,10 @@ impl Service {
         let Some(producer) = self.producers.get_mut(id) else { return };
         let client = producer.client;
         let range = (from, cx.work.saturating_add(left));
-        let before = self.commits.refused();
+        let before = self.commits.refused_counts();
         let next = self.commits.commit(producer, &request, range, &mut self.buffers, cx);
-        for ((reason, count), (_, before)) in self.commits.refused().into_iter().zip(before) {
+        for ((reason, count), (_, before)) in self.commits.refused_counts().into_iter().zip(before)
+        {
             if count > before {
                 let amount = Amount::exactly(count.saturating_sub(before));
                 let loss = Loss { amount, ..producer.loss(reason) };
@@ -239,7 +242,7 @@ impl Service {
         }
         let moves = &request.chunks_to_move;
         let moved = from..next.unwrap_or(moves.len()).min(moves.len());
-        self.note_rings(moves.get(moved).unwrap_or_default());
+        self.request_clears_of_rings(moves.get(moved).unwrap_or_default());
         let (Some(producer), cx) = (self.producers.get_mut(id), &mut self.cx) else { return };
         if let Some(next) = next {
             return producer.work.todo.push_front(Todo::Commit(call, Box::new(request), next));
@@ -250,8 +253,9 @@ impl Service {
         cx.then(Step::ReplySuccess { client, call });
     }
 
-    /// Chunks were put into rings: producers begin their sequences anew each time a quarter of a ring was written.
-    fn note_rings(&mut self, chunks: &[CommitDataRequestChunksToMove]) {
+    /// Chunks were put into rings. Asks producers to clear their incremental state each time a quarter of a ring was
+    /// written.
+    fn request_clears_of_rings(&mut self, chunks: &[CommitDataRequestChunksToMove]) {
         let targets = chunks.iter().map(|chunk| chunk.target_buffer.unwrap_or(0));
         let mut last = None;
         for target in targets.filter(|target| last.replace(*target) != Some(*target)) {

@@ -2,7 +2,7 @@
 
 use crate::buffer::{SequenceEnd, TraceBuffer, loss};
 use crate::buffers::Buffers;
-use crate::commit::{CommitState, copy_to_buffer};
+use crate::commit::{ChunkIntake, copy_to_buffer};
 use crate::context::Context;
 use crate::ledger::Amount;
 use crate::limits;
@@ -24,7 +24,7 @@ const MARK: [u8; RESERVED_BYTES] = {
     [4, 0xd0, 0x02, 0x80 | reasons as u8, (reasons >> 7) as u8]
 };
 
-impl CommitState {
+impl ChunkIntake {
     /// Takes what is left in the memory of a producer that goes away, until the work of `cx` is `end`. `live` are the
     /// buffers of sessions that run. Returns whether that was all.
     ///

@@ -6,7 +6,7 @@
 
 use protos::{
     InitializeConnectionRequest, InitializeConnectionRequestProducerSMBScrapingMode as Scraping,
-    InitializeConnectionResponse,
+    InitializeConnectionResponse, TraceConfig, TraceConfigProducerConfig,
 };
 use protozero::Message as _;
 
@@ -14,8 +14,9 @@ use super::accounts::{Accounts, Resource, User};
 use super::context::Context;
 use super::ledger::{Loss, Reason, Who};
 use super::leftovers::Leftovers;
+use super::log_limiter::LogLimiter;
 use super::matching::{RegexBudget, clip_name};
-use super::outbox::{LogLimiter, Outbox};
+use super::outbox::Outbox;
 use super::work::Work;
 use crate::buffer::{Identity, SequenceKey};
 use crate::command_queue::{Command, CommandQueue};
@@ -142,7 +143,7 @@ impl Producer {
         let user = User::of(&self.peer);
         if self.writers.contains_key(&writer)
             || self.writers.len() < max
-                && accounts.charge(user, Resource::Sources, limits::WRITER_BYTES)
+                && accounts.charge(user, Resource::SourcesAndWriters, limits::WRITER_BYTES)
         {
             self.writers.insert(writer, buffer);
         }
@@ -163,7 +164,7 @@ impl Producer {
     }
 
     fn release_writer(&self, accounts: &mut Accounts) {
-        accounts.release(User::of(&self.peer), Resource::Sources, limits::WRITER_BYTES);
+        accounts.release(User::of(&self.peer), Resource::SourcesAndWriters, limits::WRITER_BYTES);
     }
 
     /// A loss of this producer, of one unit of the reason.
@@ -207,6 +208,45 @@ impl Producer {
                 out,
                 format_args!("shared memory of {len} bytes with pages of {page_hint} refused"),
             );
+        }
+    }
+
+    /// Makes its shared memory, if it has none yet, and hands it over. The size is that of the config, else the hint of
+    /// the producer, else the default. False, with a line in the log, if there is no memory.
+    pub(crate) fn provide_smb(&mut self, trace: &TraceConfig, cx: &mut Context) -> bool {
+        if self.set_up {
+            return true;
+        }
+        let named =
+            |p: &&TraceConfigProducerConfig| p.producer_name.as_deref() == Some(&*self.name);
+        let requested = trace.producers.iter().find(named);
+        cx.spend(limits::WORK_PER_NAME.saturating_mul(trace.producers.len() as u64));
+        // 64 bits: upstream multiplies in 32, and a large request wraps around to a small one.
+        let from_kb = |kb: Option<u32>| u64::from(kb.unwrap_or(0)).saturating_mul(1024);
+        let or_hint =
+            |requested: u64, hint: u32| if requested > 0 { requested } else { hint.into() };
+        let smb = or_hint(from_kb(requested.and_then(|p| p.shm_size_kb)), self.smb_hints.0);
+        let page = or_hint(from_kb(requested.and_then(|p| p.page_size_kb)), self.smb_hints.1);
+        let (smb_bytes, page_bytes) = smb_sizes(smb, page);
+        if self.sends_by_value() {
+            // It writes into memory of its own; upstream makes some here, too, and never reads it.
+            self.set_up = true;
+            self.command(&mut cx.out, Command::SetUpTracing(page_bytes, None));
+            return true;
+        }
+        match cx.config.regions.create(smb_bytes) {
+            Ok(region) => {
+                self.set_up = true;
+                let command = Command::SetUpTracing(page_bytes, Some(region.clone()));
+                self.command(&mut cx.out, command);
+                self.smb = make_smb(region, page_bytes);
+                true
+            }
+            Err(error) => {
+                let text = format_args!("no shared memory of {smb_bytes} bytes: {error}");
+                self.log_error(&mut cx.out, text);
+                false
+            }
         }
     }
 
@@ -318,7 +358,7 @@ impl Touched {
 
 /// What shared memory a producer gets: (whole, page) in bytes, from a request in bytes where zero means none. Any
 /// illegal request makes both values the defaults (`EnsureValidShmSizes`).
-pub(crate) fn smb_sizes(smb_bytes: u64, page_bytes: u64) -> (usize, usize) {
+fn smb_sizes(smb_bytes: u64, page_bytes: u64) -> (usize, usize) {
     let page = if page_bytes == 0 { limits::SMB_PAGE_BYTES_DEFAULT as u64 } else { page_bytes };
     let smb = if smb_bytes == 0 { limits::SMB_BYTES_DEFAULT as u64 } else { smb_bytes };
     let page = page.min(limits::SMB_PAGE_BYTES_MAX as u64);
@@ -334,7 +374,7 @@ pub(crate) fn smb_sizes(smb_bytes: u64, page_bytes: u64) -> (usize, usize) {
 }
 
 /// Sizes that passed [`smb_sizes`] always fit together.
-pub(crate) fn make_smb(region: Region, page_bytes: usize) -> Option<SmbReader> {
+fn make_smb(region: Region, page_bytes: usize) -> Option<SmbReader> {
     // There is no second reader: another service of this process may read the same memory already.
     Smb::new(region, PageSize::new(page_bytes).ok()?).ok()?.reader()
 }
@@ -350,7 +390,8 @@ pub(crate) struct Producers {
 }
 
 impl Producers {
-    pub(crate) fn connected(&mut self, client: ClientId, mut peer: Peer, in_process: bool) {
+    /// Adds a connection, which is no producer yet.
+    pub(crate) fn add_connection(&mut self, client: ClientId, mut peer: Peer, in_process: bool) {
         peer.clip_names();
         self.connections.insert(client, ProducerConnection { peer, in_process, id: None });
     }

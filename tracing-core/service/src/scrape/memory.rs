@@ -1,7 +1,7 @@
 //! Looks at the memory of producers and copies from it. See the [module](super).
 
 use crate::buffers::Buffers;
-use crate::commit::{CommitState, copy_to_buffer};
+use crate::commit::{ChunkIntake, copy_to_buffer};
 use crate::context::Context;
 use crate::limits;
 use crate::producers::{Producer, Producers};
@@ -45,7 +45,7 @@ pub(crate) fn look(
     true
 }
 
-impl CommitState {
+impl ChunkIntake {
     /// Scrapes the producers of a session for it, as far as it is not done, until the work of `cx` is `end`. Returns
     /// whether that was all. At the end of the session its ledger gets what they did not tell.
     pub(crate) fn scrape_all(

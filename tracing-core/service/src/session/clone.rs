@@ -351,8 +351,8 @@ impl Clones {
         cx.then(Step::CopyPiece);
     }
 
-    /// The shell's answer to a `CopyFile`. Returns the answer if it is for another effect.
-    pub(crate) fn file_copied(
+    /// Takes an answer of the shell about a file if it answers a `CopyFile`. Returns any other answer.
+    pub(crate) fn take_copy_answer(
         &mut self,
         file: FileId,
         result: Result<(), FileError>,

@@ -26,6 +26,7 @@ impl InstanceState {
     const COUNT: usize = Self::Stopped as usize + 1;
 }
 
+/// A data source of a producer in one session, from its set-up until the session or the producer is gone.
 #[derive(Debug)]
 pub(crate) struct Instance {
     pub(crate) id: InstanceId,

@@ -1,9 +1,11 @@
 //! The match between data sources that producers offer and those that a config asks for.
+//!
+//! Each match is an instance: its producer gets shared memory, if it has none yet, and the config that the service
+//! encoded for it. What cannot be set up goes into the ledger of the session. When a session that runs gets another
+//! config, what that asks for is matched again, without what is set up already.
 
 use bytes::Bytes;
-use protos::{
-    DataSourceConfig, DataSourceConfigSessionInitiator, TraceConfig, TraceConfigProducerConfig,
-};
+use protos::{DataSourceConfig, DataSourceConfigSessionInitiator, TraceConfig};
 use protozero::Message as _;
 
 use super::changing::Changing;
@@ -22,7 +24,7 @@ use crate::error::SessionError;
 use crate::ledger::{Loss, Reason};
 use crate::limits;
 use crate::matching::{BUDGET_EXCEEDED, MatchCost};
-use crate::producers::{Producer, Producers, make_smb, smb_sizes};
+use crate::producers::{Producer, Producers};
 use crate::step::Step;
 use crate::work::SetUp;
 use abi::ids::{BufferId, InstanceId, SessionId};
@@ -42,7 +44,7 @@ fn is_open(session: &Session) -> bool {
 
 /// Sets up a new registration for a session, if its config asks for that data source, from data source `from` of the
 /// config on, until the work of `cx` is `end`. Returns the index to go on with, if there is one.
-pub(crate) fn registered(
+pub(crate) fn set_up_registration(
     session: &mut Session,
     key: SourceKey,
     (from, end): (usize, u64),
@@ -69,8 +71,8 @@ pub(crate) fn registered(
 }
 
 /// Puts a registration that was refused into the ledger of a session, if its config asks for that data source;
-/// otherwise as [`registered`].
-pub(crate) fn refused(
+/// otherwise as [`set_up_registration`].
+pub(crate) fn note_refused_registration(
     session: &mut Session,
     loss: &Loss,
     (from, end): (usize, u64),
@@ -206,7 +208,7 @@ pub(crate) fn instance(
             return None;
         }
     };
-    if provide_smb(producer, &session.config, cx).is_none() {
+    if !producer.provide_smb(&session.config, cx) {
         lose_instance(session, producer, source, Reason::NoMemory, cx);
         return None;
     }
@@ -284,44 +286,6 @@ fn has_quota(
     producer.log_error(&mut cx.out, text);
     lose_instance(session, producer, source, reason, cx);
     false
-}
-
-/// Makes the shared memory of a producer that has none yet, and hands it over. Its size is that of the config,
-/// else the hint of the producer, else the default. None, with a line in the log, if there is no memory.
-fn provide_smb(producer: &mut Producer, trace: &TraceConfig, cx: &mut Context) -> Option<()> {
-    if producer.set_up {
-        return Some(());
-    }
-    let named =
-        |p: &&TraceConfigProducerConfig| p.producer_name.as_deref() == Some(&*producer.name);
-    let requested = trace.producers.iter().find(named);
-    cx.spend(limits::WORK_PER_NAME.saturating_mul(trace.producers.len() as u64));
-    // 64 bits: upstream multiplies in 32, and a large request wraps around to a small one.
-    let from_kb = |requested: Option<u32>| u64::from(requested.unwrap_or(0)).saturating_mul(1024);
-    let or_hint = |requested: u64, hint: u32| if requested > 0 { requested } else { hint.into() };
-    let smb = or_hint(from_kb(requested.and_then(|p| p.shm_size_kb)), producer.smb_hints.0);
-    let page = or_hint(from_kb(requested.and_then(|p| p.page_size_kb)), producer.smb_hints.1);
-    let (smb_bytes, page_bytes) = smb_sizes(smb, page);
-    if producer.sends_by_value() {
-        // It writes into memory of its own; upstream makes some here, too, and never reads it.
-        producer.set_up = true;
-        producer.command(&mut cx.out, Command::SetUpTracing(page_bytes, None));
-        return Some(());
-    }
-    match cx.config.regions.create(smb_bytes) {
-        Ok(region) => {
-            producer.set_up = true;
-            let command = Command::SetUpTracing(page_bytes, Some(region.clone()));
-            producer.command(&mut cx.out, command);
-            producer.smb = make_smb(region, page_bytes);
-            Some(())
-        }
-        Err(error) => {
-            let text = format_args!("no shared memory of {smb_bytes} bytes: {error}");
-            producer.log_error(&mut cx.out, text);
-            None
-        }
-    }
 }
 
 /// Whether a data source of a session is for that producer.

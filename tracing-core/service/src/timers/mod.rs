@@ -52,6 +52,7 @@ pub(crate) enum TimerKind {
     ClearState,
 }
 
+/// All timers that are set, by clock and by name. See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     monotonic: BlockSet<(u64, TimerKind, u64)>,

@@ -92,7 +92,7 @@ fn a_fence_outlives_its_connection() {
         assert!(matches!(connection.step(None), Stepped::Progress));
     }
     let (done, wait) = queue();
-    shared.control(Control::Sync(done));
+    shared.queue_control(Control::Sync(done));
     while !matches!(connection.step(None), Stepped::Ended(_)) {}
     connection.end();
     assert_eq!(wait.try_recv(), None);
@@ -106,7 +106,7 @@ fn only_some_requests_wait_for_a_service() {
     let shared = Shared::new(ProducerOptions::new("test"), events);
     let fences = (0..1000).map(|_| {
         let (done, wait) = queue();
-        shared.control(Control::Sync(done));
+        shared.queue_control(Control::Sync(done));
         wait
     });
     let fences: Vec<_> = fences.collect();
