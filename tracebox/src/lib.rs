@@ -11,13 +11,15 @@
 //! | [`config`] | configs from files, from light-mode options, and the built-in ones |
 //! | [`recorder`] | records one trace, for all programs that do |
 //! | [`output`], [`report`], [`loss_scanner`] | where a trace goes, its size and losses, which packets it lacks |
-//! | [`perfetto`], [`traced`], [`probes`], [`trigger`], [`trace`], [`manual`], [`units`] | the other programs |
+//! | [`perfetto`], [`traced`], [`probes`], [`trigger`] | the programs that upstream has, too |
+//! | [`trace`], [`manual`], [`units`] | traces as text, manual pages, systemd units: commands of `tracebox` |
 //! | [`inspect`] | mistakes in a trace, and what it consists of |
 //! | [`doctor`] | what can be recorded on this machine, and what mends the rest |
 //! | [`ftrace_notes`] | which events of the kernel a trace lacks, and why |
 //! | [`spelling`] | words that are nearly other words |
 //! | [`schema`] | the whole schema as data, for text |
 //! | [`background`], [`console`], [`interrupt`] | leaving the terminal, writing to it, signals |
+//! | [`failure`], [`version`] | how a program ends, and which version it is |
 //!
 //! Everything that traces is in `tracing-core`; this crate connects it to a terminal. A program that fails
 //! prints one line that says what went wrong, and exits with a non-zero code.

@@ -9,6 +9,7 @@
 //! | [`stats`] | what a trace consists of |
 //! | [`losses`] | what a recording lost, as its service and the probes of the kernel counted it |
 //! | [`packets`], [`compressed`] | the packets below them |
+//! | `slices` | which end of a slice belongs to which begin |
 //! | [`json`], [`escape`] | the JSON of reports; texts of a trace, as they may reach a terminal |
 //!
 //! A trace is one protobuf message, `Trace`, whose packets are read and written one at a time: memory does not depend

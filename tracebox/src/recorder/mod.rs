@@ -18,6 +18,7 @@
 //! | [`sources`] | which data sources have a producer |
 //! | [`snapshots`] | clones a session at each trigger |
 //! | [`foreground`], [`command`] | the two kinds of control: a user at a terminal, a command that runs |
+//! | [`consumer_error`] | errors of the connection to the service, as failures for the user |
 
 pub mod command;
 pub mod consumer_error;

@@ -6,6 +6,7 @@
 //! | [`mod@write`] | arbiter and trace writers: packets into chunks of shared memory; no system call |
 //! | `consumer` | starts traces and reads them (feature `consumer`) |
 //! | [`connection`] | a client's connection to a service, over a socket or a transport of the program's |
+//! | `limits` | every bound of a client |
 
 #![allow(clippy::disallowed_methods, reason = "waiting with a deadline needs the process's clock")]
 

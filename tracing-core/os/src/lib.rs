@@ -27,6 +27,7 @@
 //! | `socket/names` | `getsockname`, `getpeername` | addresses of sockets |
 //! | `socket/stream` | `connect`, `sendmsg`, `recvmsg`, `getsockopt`, `shutdown` | talking to peers |
 //! | `socket/vsock` | `socket`, `bind`, `listen`, `connect` | virtual machines |
+//! | `sys` | those that the standard library lacks | the calls of a client |
 //! | `thread` | `gettid`, `getpriority`, `setpriority`, `pthread_create` ... | the calling thread, and new ones |
 //! | `thread/scheduling` | `setpriority`, `sched_setscheduler` | a thread that runs faster for a session |
 

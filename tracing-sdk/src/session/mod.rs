@@ -16,6 +16,7 @@
 //! | `operation`, `futures` | requests as futures |
 //! | `record` | recordings in one line |
 //! | `recorder` | a session that always runs, and is saved when something happens |
+//! | `error` | why a session failed |
 
 mod config;
 mod error;

@@ -22,6 +22,7 @@
 //!
 //! | file | concern |
 //! |---|---|
+//! | `wire` | the protobuf fields of a frame |
 //! | `cut` | where frames begin and end in the byte stream, the limit of their size |
 //! | `frame` | frames taken out of the stream, what a frame says |
 //! | `bind`, `call` | the two conversations: method tables, calls and replies |

@@ -10,7 +10,8 @@
 //! | `life` | where a session is between its request and its end |
 //! | `state` | the session, and all sessions |
 //! | `enable`, `priority`, `set_up`, `start`, `changing` | from the request to data that flows |
-//! | `flush` | asks producers for what they still hold |
+//! | `flush`, `clear` | asks producers for what they still hold; asks them to begin their sequences anew |
+//! | `quota` | how many instances a session has for the producers of each user |
 //! | `read`, `invalid`, `encoder`, `sink`, `compressing`, `write` | packets into replies and files |
 //! | `stop`, `end_report` | the end; what the consumer is told of it |
 //! | `clone`, `clone_request`, `pending_clone`, `copying` | copies of sessions, and of their buffers |
