@@ -1,4 +1,4 @@
-//! Every path that a document or a comment names must exist.
+//! Every path that a document or a comment names must exist, and every document of which a section is cited.
 
 use super::text::{Findings, Text};
 use crate::ctx::Ctx;
@@ -65,6 +65,11 @@ pub fn check(ctx: &Ctx, texts: &[Text], findings: &mut Findings) {
                     findings.add(&text.path, number + 1, format!("`{path}` does not exist"));
                 }
             }
+            for document in cited(line).filter(|d| !exists(ctx, texts, &text.path, d)) {
+                let what =
+                    format!("{document} is not here: name a file that every reader can find");
+                findings.add(&text.path, number + 1, what);
+            }
         }
         if text.path == "ARCHITECTURE.md" {
             for name in CRATES.iter().filter(|c| !text.text.contains(**c)) {
@@ -79,6 +84,17 @@ fn quoted(line: &str) -> impl Iterator<Item = &str> {
     let code = line.split('`').skip(1).step_by(2);
     let links = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     code.chain(links)
+}
+
+/// Documents of which a line cites a section, without backticks: `name.md`, a comma and the word.
+fn cited(line: &str) -> impl Iterator<Item = &str> {
+    let ends = line.match_indices(".md, section").map(|(at, _)| at + ".md".len());
+    ends.map(move |end| {
+        let name = &line[..end];
+        let begin =
+            name.rfind(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.' | '/'));
+        begin.map_or(name, |at| name[at..].trim_start_matches(|c: char| !c.is_alphanumeric()))
+    })
 }
 
 /// Ends like one of our files or folders, and consists of a path's characters.
@@ -105,3 +121,6 @@ fn exists(ctx: &Ctx, texts: &[Text], document: &str, path: &str) -> bool {
         || CRATES.iter().any(|c| ctx.root().join(c).join("src").join(inside).exists())
         || texts.iter().any(|t| t.path.ends_with(&format!("/src/{inside}")))
 }
+
+#[cfg(test)]
+mod tests;
