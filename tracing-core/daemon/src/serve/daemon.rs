@@ -18,7 +18,7 @@ use super::slow_calls::Calls;
 use super::user::{ConnectionUser, User};
 use super::watchdog::Watchdog;
 use crate::limits::{ACCEPTS_PER_TURN, ADMITTED_WHEN_BEHIND, CONNECTIONS_PER_TURN, SERVE_NS};
-use crate::system::closer::{Closer, EndCloser, NoRoom, Origin, STUCK_NS, Waiting};
+use crate::system::closer::{Closer, CloserLimits, EndCloser, NoRoom, Origin, STUCK_NS};
 use crate::system::signal::StopSignals;
 use abi::error::OsError;
 use abi::ids::ClientId;
@@ -83,7 +83,7 @@ impl Daemon {
         let calls = Calls::new();
         let (left, own_uid) = (descriptors_left(), process::effective_uid());
         let lines = engine.logger.lines().cloned();
-        let closer = EndCloser(Closer::new(Waiting::new(left, own_uid)));
+        let closer = EndCloser(Closer::new(CloserLimits::new(left, own_uid)));
         let connections = Connections::new(left, own_uid);
         engine.files.share(left, own_uid);
         engine.files.share_memory(engine.memory_bytes);

@@ -5,7 +5,7 @@ use super::text::{Findings, Text};
 
 /// What begins a comment that continues another one.
 const BEGINNINGS: &[&str] =
-    &["So", "The same.", "The same for", "The same with", "Also", "Nor", "It"];
+    &["So", "The same.", "The same for", "The same with", "Also", "Nor", "They", "It"];
 
 pub fn check(texts: &[Text], findings: &mut Findings) {
     for text in texts.iter().filter(|t| t.is_rust() && !t.is_generated()) {

@@ -14,12 +14,14 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{socket_domain, socket_peercred, socket_type};
 use rustix::net::{AddressFamily, SocketType};
 
+use crate::system::own_user::OwnUser;
+
 /// Whether the service writes to `fd`, which a consumer of user `uid` passed.
 ///
 /// # Errors
 /// Why it does not, and what to pass instead.
 pub(super) fn check(fd: BorrowedFd<'_>, uid: u32) -> Result<(), &'static str> {
-    if uid == 0 || uid == effective_uid() {
+    if !OwnUser::new(effective_uid()).limits(uid) {
         return Ok(());
     }
     let kind = match socket_type(fd) {

@@ -28,6 +28,8 @@ use crate::system::closer::PeerFd;
 use crate::system::file::{Cancel, OutputFile};
 #[cfg(feature = "host")]
 use crate::system::identity::Identity;
+#[cfg(feature = "host")]
+use crate::system::own_user::OwnUser;
 use abi::error::OsError;
 use abi::ids::FileId;
 use abi::map::SortedMap;
@@ -214,7 +216,7 @@ impl Files {
 
     #[cfg(feature = "host")]
     fn is_limited(&self, uid: u32) -> bool {
-        uid != 0 && uid != self.own_uid
+        OwnUser::new(self.own_uid).limits(uid)
     }
 
     /// Files of all limited users.

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use super::*;
 use crate::limits::{ACCEPTS_PER_TURN, ADMITTED_WHEN_BEHIND, CLOSER_THREADS_PER_USER_MAX};
-use crate::system::closer::{Closer, EndCloser, Origin, PeerFd, Waiting};
+use crate::system::closer::{Closer, CloserLimits, EndCloser, Origin, PeerFd};
 
 /// What cannot accept now cannot do so at once: the next attempt comes later.
 #[test]
@@ -73,7 +73,7 @@ impl Drop for Slow {
 #[test]
 fn a_socket_whose_refused_connections_do_not_close_accepts_none_and_others_do() {
     let mut it = Stopped::new("stuck");
-    let closer = Closer::new(Waiting::new(0, 0));
+    let closer = Closer::new(CloserLimits::new(0, 0));
     it.daemon().closer = EndCloser(closer.clone());
     let (producers, consumers) = (daemon::KEY_LISTENERS, daemon::KEY_LISTENERS + 1);
     let from = Origin { client: ClientId::new(7), uid: 7 };
@@ -142,7 +142,7 @@ fn a_connection_is_cut_for_the_descriptors_of_its_user_or_of_all() {
     options.log = Box::new(move |_, line| lines.send(line.to_string()).unwrap());
     let mut it = Stopped { server: Server::bind(options).unwrap(), directory };
     // Four of a user, six of all, and eight with the first ones of users.
-    let closer = Closer::new(Waiting::new(0, 500));
+    let closer = Closer::new(CloserLimits::new(0, 500));
     it.daemon().closer = EndCloser(closer.clone());
     let clients = it.connect(3);
     it.daemon().accept(daemon::KEY_LISTENERS);

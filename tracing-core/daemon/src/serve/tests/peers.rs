@@ -6,7 +6,7 @@ use crate::limits::{
     CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE, DESCRIPTORS_RESERVED_MIN,
     LARGE_SOCKETS_PER_USER_MAX, PRODUCER_QUEUE_BYTES_MAX,
 };
-use crate::system::closer::{Closer, Origin, Waiting};
+use crate::system::closer::{Closer, CloserLimits, Origin};
 
 /// Each of them keeps less than a connection may, and all together more than their user may.
 #[test]
@@ -399,7 +399,7 @@ fn sockets_of_consumers_are_large_when_they_need_it_and_their_user_may() {
     let address = Address::Abstract(format!("large-{}", std::process::id()).into_bytes());
     let listener = os::socket::Listener::bind(&address).unwrap();
     let connections = Connections::new(1 << 20, 500);
-    let closer = Closer::new(Waiting::new(1 << 20, 500));
+    let closer = Closer::new(CloserLimits::new(1 << 20, 500));
     let poller = abi::sync::Arc::new(os::poll::Poller::new().unwrap());
     let kept = |replies: usize| {
         let client = Stream::connect(&address).unwrap();

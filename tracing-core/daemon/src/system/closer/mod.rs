@@ -44,6 +44,7 @@ use crate::limits::{
     CLOSER_THREADS_KEPT, CLOSER_THREADS_MAX, CLOSER_THREADS_PER_USER_MAX, CLOSER_WAITING_AT_FIRST,
     CLOSER_WAITING_MAX, CLOSER_WAITING_MIN, CLOSER_WAITING_PER_USER_MAX,
 };
+use crate::system::own_user::OwnUser;
 
 /// How long a `close` may take before its user counts as stuck, ns: far longer than freeing the largest memory.
 pub(crate) const STUCK_NS: u64 = 1_000_000_000;
@@ -104,7 +105,7 @@ struct State {
 
 /// How many received descriptors may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Waiting {
+pub(crate) struct CloserLimits {
     /// Of one user.
     per_user: usize,
     /// Of all users but root and the user of the daemon.
@@ -125,7 +126,7 @@ pub(crate) enum NoRoom {
     OfAll,
 }
 
-impl Waiting {
+impl CloserLimits {
     /// For a daemon of user `own_uid` that can open `descriptors` more.
     pub(crate) fn new(descriptors: u64, own_uid: u32) -> Self {
         let part = |parts: u64, max: usize| {
@@ -137,7 +138,7 @@ impl Waiting {
     }
 }
 
-impl Default for Waiting {
+impl Default for CloserLimits {
     fn default() -> Self {
         Self::new(u64::MAX, 0)
     }
@@ -145,7 +146,7 @@ impl Default for Waiting {
 
 #[derive(Default)]
 struct Shared {
-    max: Waiting,
+    max: CloserLimits,
     state: Mutex<State>,
     /// Descriptors that wait in connections. Read without the lock.
     held: AtomicUsize,
@@ -175,7 +176,7 @@ pub(crate) struct Stuck {
 
 /// Whether a user is neither root nor that of the daemon.
 fn is_limited(uid: u32, own_uid: u32) -> bool {
-    uid != 0 && uid != own_uid
+    OwnUser::new(own_uid).limits(uid)
 }
 
 impl State {
@@ -233,7 +234,7 @@ fn forget_one<K: Ord + Copy>(counts: &mut SortedMap<K, usize>, key: &K) {
 }
 
 impl Closer {
-    pub(crate) fn new(max: Waiting) -> Self {
+    pub(crate) fn new(max: CloserLimits) -> Self {
         Self(Arc::new(Shared { max, ..Shared::default() }))
     }
 

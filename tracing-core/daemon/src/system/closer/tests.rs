@@ -29,7 +29,7 @@ impl World {
     }
 
     fn with_first(per_user: usize, total: usize, total_at_first: usize) -> Self {
-        let max = Waiting { per_user, total, total_at_first, own_uid: OWN_UID };
+        let max = CloserLimits { per_user, total, total_at_first, own_uid: OWN_UID };
         Self { closer: Closer::new(max), ..Self::new() }
     }
 
@@ -183,8 +183,8 @@ fn what_waits_of_all_users_has_a_bound_and_root_is_not_among_them() {
     drop(EndCloser(world.closer.clone()));
 }
 
-/// They have no place among the connections of their user, and each has a descriptor of the daemon. Those of one listener
-/// leave the other listeners their part.
+/// Connections that were refused have no place among those of their user, and each has a descriptor of the daemon. Those
+/// of one listener leave the other listeners their part.
 #[test]
 fn connections_that_were_refused_have_a_bound() {
     let world = World::with_limits(100, 8);
@@ -207,8 +207,8 @@ fn connections_that_were_refused_have_a_bound() {
 
 #[test]
 fn a_daemon_with_few_descriptors_lets_fewer_wait() {
-    let max = |descriptors| Waiting::new(descriptors, OWN_UID);
-    let of = |per_user, total, total_at_first| Waiting {
+    let max = |descriptors| CloserLimits::new(descriptors, OWN_UID);
+    let of = |per_user, total, total_at_first| CloserLimits {
         per_user,
         total,
         total_at_first,

@@ -27,6 +27,7 @@ use crate::limits::{
     FILES_IN_MEMORY_AT_FIRST_PART, FILES_IN_MEMORY_PER_USER_BYTES, FILES_IN_MEMORY_PER_USER_PART,
     FILES_IN_MEMORY_USERS_SHARE,
 };
+use crate::system::own_user::OwnUser;
 use abi::map::SortedMap;
 use abi::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
 use os::memory_limit::Group;
@@ -119,7 +120,7 @@ impl InMemory {
     /// How a file that `uid` has passed, or had created, is charged; none if it is not. This may take as long as its
     /// file system likes.
     pub(super) fn charge_of(&self, uid: u32, file: BorrowedFd<'_>) -> Option<Charge> {
-        if uid == 0 || uid == self.0.own_uid {
+        if !OwnUser::new(self.0.own_uid).limits(uid) {
             return None;
         }
         let kind = memory_of(file)?;
