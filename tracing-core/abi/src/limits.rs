@@ -42,3 +42,5 @@ pub const IPC_SLICE_OVERHEAD_BYTES: usize = 16;
 pub const IPC_STATE_BYTES_MAX: usize = IPC_FRAME_BYTES_MAX - 11 - 4 - 3 * 4;
 /// Wait for flush acknowledgements if neither request nor config names another time, ms.
 pub const FLUSH_TIMEOUT_MS: u64 = 5000;
+/// Longest field of a packet that parsers accept, bytes: the largest varint of four bytes.
+pub const FIELD_BYTES_MAX: u64 = (1 << 28) - 1;

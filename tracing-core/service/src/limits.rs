@@ -1,5 +1,5 @@
-//! The bounds of the service, each with its unit and the reason for its value. What only one algorithm knows, such as the
-//! sizes of its tables, is beside it.
+//! The bounds of the service, each with its unit and the reason for its value. What only one algorithm knows, such as
+//! the sizes of its tables, is beside it.
 //!
 //! Two kinds live here. Those of the protocol (first part, and those of [`abi::limits`]) are shared with every
 //! other service and producer: changing one changes what old peers see. Those of this implementation (second part)
@@ -82,11 +82,6 @@ pub const READ_PASS_BYTES: usize = 32 * 1024;
 /// compresses as many into one packet.
 pub const FILE_PASS_BYTES: usize = 1024 * 1024;
 
-// ---------------------------------------------------------------- protocol: packets
-
-/// Longest field of a packet, bytes: the largest varint of four bytes.
-pub const FIELD_BYTES_MAX: u64 = (1 << 28) - 1;
-
 // ---------------------------------------------------------------- protocol: sessions
 
 /// Live producers. Their ids are `u16` and never zero.
@@ -142,8 +137,8 @@ pub const SESSIONS_OF_USERS_AT_FIRST_MAX: usize = 12;
 /// Shortest time between two clears of the sequences of a session because a ring was written, ms: a small ring that
 /// fills at once must not have its producers do nothing else.
 pub const CLEARED_RING_PAUSE_MS: u64 = 10;
-/// Packets read from the buffers before a pass of a file write ends, bytes (soft), if they are not compressed: the size of
-/// a pass does not show in the file then ([`FILE_PASS_BYTES`] if they are).
+/// Packets read from the buffers before a pass of a file write ends, bytes (soft), if they are not compressed: the size
+/// of a pass does not show in the file then ([`FILE_PASS_BYTES`] if they are).
 pub const FILE_PIECE_BYTES: usize = 128 * 1024;
 /// Writes of uncompressed packets that one file has in flight: the disk takes one while the next is made.
 pub const FILE_PIECES_MAX: usize = 2;

@@ -10,9 +10,9 @@
 //! Work is counted in bytes that are copied ([`limits::WORK_PER_ENTRY`]). A producer, a consumer or a session may cause
 //! as much at once as its allowance, which grows with time. What exceeds it waits, and with it all that the peer sends
 //! behind: its requests keep their order, and a flush is acknowledged after the chunks before it. The service is due
-//! while the queue is not empty. One timeout does a bounded amount of the work, and takes turns between the users in the
-//! queue, and between the work of each user. So each user gets the same share, however many connections it has, and a
-//! peer that asks for little never waits for one that asks for much.
+//! while the queue is not empty. One timeout does a bounded amount of the work, and takes turns between the users in
+//! the queue, and between the work of each user. So each user gets the same share, however many connections it has,
+//! and a peer that asks for little never waits for one that asks for much.
 //!
 //! A session owns work of its own, as its consumer may be gone: set-up, start, stop, and the scrape of its producers'
 //! memory. Requests of the consumer wait for it.
@@ -161,9 +161,9 @@ pub(crate) enum WorkOwner {
     Session(SessionId),
 }
 
-/// What a peer or a session may cause at once. It grows by one unit of work in a nanosecond. A unit is the copy of a byte,
-/// which takes about a third of a nanosecond ([`limits::WORK_PER_ENTRY`]): so one peer alone may use about a third of
-/// the time of the service before its work waits.
+/// What a peer or a session may cause at once. It grows by one unit of work in a nanosecond. A unit is the copy of a
+/// byte, which takes about a third of a nanosecond ([`limits::WORK_PER_ENTRY`]): so one peer alone may use about a
+/// third of the time of the service before its work waits.
 #[derive(Debug, Default)]
 pub(crate) struct Allowance {
     used: u64,

@@ -14,6 +14,7 @@ use super::budget::FilterBudget;
 use super::program::{Program, Rule};
 use super::strings::StringFilter;
 use crate::limits;
+use abi::limits::FIELD_BYTES_MAX;
 use protozero::DecodeErrorKind;
 use protozero::wire::{hostile, tag, varint, write};
 
@@ -120,7 +121,7 @@ pub(super) fn token(
         2 => {
             let (len, next) = number(value_at)?;
             let left = end.saturating_sub(next);
-            let len = Some(len).filter(|len| *len <= limits::FIELD_BYTES_MAX);
+            let len = Some(len).filter(|len| *len <= FIELD_BYTES_MAX);
             let len = len.and_then(|len| usize::try_from(len).ok()).filter(|len| *len <= left);
             let len = len.ok_or(FilterError::Length { offset: value_at })?;
             Ok((field, Token::Len(len), next))

@@ -12,7 +12,7 @@
     clippy::cast_possible_truncation
 )]
 
-use crate::limits::FIELD_BYTES_MAX;
+use abi::limits::FIELD_BYTES_MAX;
 use protozero::wire::hostile::{self, SplitVarint};
 
 /// Checks the top level of a packet.

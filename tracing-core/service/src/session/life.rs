@@ -122,7 +122,8 @@ impl Life {
     }
 
     /// # Panics
-    /// If the state must not become that one ([`SessionState::may_become`]): an error of the service, whatever peers did.
+    /// If the state must not become that one ([`SessionState::may_become`]): an error of the service, whatever peers
+    /// did.
     pub(crate) fn set_state(&mut self, state: SessionState, now_ns: u64) {
         assert!(self.state.may_become(state), "{:?} cannot become {state:?}", self.state);
         (self.state, self.state_since_ns) = (state, now_ns);

@@ -223,7 +223,7 @@ impl Session {
     /// The only way to change the state. Other sessions that asked for it are told.
     ///
     /// # Panics
-    /// If the state must not become that one ([`SessionState::may_become`]): an error of the service, whatever peers did.
+    /// If the state must not become that one (`SessionState::may_become`): an error of the service, whatever peers did.
     pub(crate) fn set_state(&mut self, cx: &mut Context, state: SessionState) {
         self.life.set_state(state, cx.now.boot_ns);
         cx.then(Step::AnnounceState(self.as_concurrent_event()));

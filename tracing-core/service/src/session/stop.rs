@@ -6,8 +6,9 @@
 //!   Free ──> FailFlushes ──> FailClonesOf ──> FailCloneReply ──> Disable ──> Release ──> [file closed] ──> Erase
 //! ```
 //!
-//! Each of these is a [`Step`], which the part does that owns the state. A session that ends is *disabled*: it records no
-//! more, and its consumer reads the rest. A session that is *freed* loses its consumer, its instances and its buffers.
+//! Each of these is a [`Step`], which the part does that owns the state. A session that ends is *disabled*: it records
+//! no more, and its consumer reads the rest. A session that is *freed* loses its consumer, its instances and its
+//! buffers.
 
 use super::config::stop_timeout_ms;
 use super::end_report::{EndError, end_text};

@@ -122,10 +122,10 @@ pub fn round(consumer: &mut Consumer, producers: &Address, round: u64) -> Outcom
         (child, printed) = start(producers, &source, written)?;
     }
     let took = began.elapsed();
-    let said = end(&mut child);
+    let text = end(&mut child);
     if printed != Some(written.to_string()) {
         return Err(format!(
-            "a process that is to be killed ended before, {refused} times in {took:?}: {printed:?}, {said}"
+            "a process that is to be killed ended before, {refused} times in {took:?}: {printed:?}, {text}"
         ));
     }
     let pid = Some(child.id().cast_signed());
