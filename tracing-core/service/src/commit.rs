@@ -5,9 +5,8 @@
 //! alone, never the whole commit, and costs no more than a counter: a producer can lose only data of its own.
 //!
 //! A chunk in memory that its producer never wrote is not even looked at: reading would make the system provide that
-//! memory on the account of the service. The reader asks for each page once. A producer could remove a page later, so
-//! pages are asked for again now and then, and always once the user of the producer was caught, or has as much memory
-//! as one user may have.
+//! memory on the account of the service. The reader asks for each page once, and a producer could remove it later: see
+//! [`check_page`](Producer::check_page).
 
 use protos::{CommitDataRequest, CommitDataRequestChunkToPatch, CommitDataRequestChunksToMove};
 
@@ -93,10 +92,9 @@ impl ChunkIntake {
         buffers: &mut Buffers,
         cx: &mut Context,
     ) -> u64 {
-        let Context { accounts, out, .. } = cx;
         self.scratch.clear();
-        let (header, payload) = match (&chunk.data, &mut producer.smb) {
-            (Some(data), _) => {
+        let (header, payload) = match &chunk.data {
+            Some(data) => {
                 if producer.smb.is_some() && chunk.chunk == Some(LOSS_MARK_CHUNK_IDX as u32) {
                     producer.loss_marks = producer.loss_marks.wrapping_add(1);
                 }
@@ -104,27 +102,9 @@ impl ChunkIntake {
                 let header = ChunkHeader::from_bytes(data).filter(|_| legal.contains(&data.len()));
                 (header, data.get(limits::COMMIT_CHUNK_BYTES_MIN..).unwrap_or_default())
             }
-            (None, Some(reader)) => {
-                let page = chunk.page.unwrap_or(0) as usize;
-                let index = chunk.chunk.unwrap_or(0) as usize;
-                let user = User::of(&producer.peer);
-                producer.asks_again = producer.asks_again.saturating_sub(1);
-                if producer.asks_again == 0 || accounts.is_distrusted(user) {
-                    reader.forget_page(page);
-                    producer.asks_again = accounts.next_check();
-                }
-                if !reader.holds_data(page) && page < reader.smb().page_count() {
-                    count(&mut self.holes_named, 1);
-                    accounts.distrust(user);
-                    return 0;
-                }
-                let header = reader.read_chunk(page, index, &mut self.scratch);
-                producer.note_touched(page);
-                producer.charge_memory(accounts);
-                (header, self.scratch.as_slice())
-            }
-            (None, None) => return 0,
+            None => (self.read_chunk(producer, chunk, cx), self.scratch.as_slice()),
         };
+        let out = &mut cx.out;
         // u32 on the wire, 16 bits everywhere else: truncated, as upstream does.
         let buffer = BufferId::new(chunk.target_buffer.unwrap_or(0) as u16);
         let Some(header) = header else {
@@ -140,6 +120,30 @@ impl ChunkIntake {
         self.note_copied(copied.map(drop));
         let evicted = copied.unwrap_or(0).saturating_mul(limits::WORK_PER_EVICTED);
         evicted.saturating_add(len as u64)
+    }
+
+    /// Takes a chunk out of the memory of its producer, if it is there. The payload is in `scratch` then.
+    fn read_chunk(
+        &mut self,
+        producer: &mut Producer,
+        chunk: &CommitDataRequestChunksToMove,
+        cx: &mut Context,
+    ) -> Option<ChunkHeader> {
+        let page = chunk.page.unwrap_or(0) as usize;
+        let index = chunk.chunk.unwrap_or(0) as usize;
+        let is_caught = producer.check_page(page, cx);
+        let reader = producer.smb.as_mut()?;
+        if !reader.holds_data(page) && page < reader.smb().page_count() {
+            count(&mut self.holes_named, 1);
+            if !is_caught {
+                cx.accounts.distrust(User::of(&producer.peer));
+            }
+            return None;
+        }
+        let header = reader.read_chunk(page, index, &mut self.scratch);
+        producer.note_touched(page);
+        producer.charge_memory(&mut cx.accounts);
+        header
     }
 
     /// Counts a chunk that its buffer did not get.

@@ -204,9 +204,10 @@ pub const WORK_PER_INSTANCE: u64 = 8 * 1024;
 /// Shared memory of the producers of one user that the service touched, bytes. What is touched beyond it is looked up
 /// before each use, which costs a system call.
 pub const SMB_BYTES_PER_USER_MAX: usize = 64 * 1024 * 1024;
-/// Chunks, on average, after which the system is asked again whether a page of shared memory holds data. It costs some
-/// hundred nanoseconds. A producer that removes pages is caught after as many of them.
-pub const CHUNKS_PER_CHECK: u64 = 256;
+/// Uses of pages, on average, after which the system is asked again whether one holds data: each chunk that is copied,
+/// and each look of a scrape. It costs some hundred nanoseconds. A producer that removes pages is caught after as many
+/// of them.
+pub const USES_PER_CHECK: u64 = 256;
 /// What compresses passes of the sessions of one user at a time, bytes: tables of the codecs, and copies of the
 /// packets. A pass that would need more is not compressed. One needs up to 7 MiB, unless a packet is longer.
 pub const CODEC_BYTES_PER_USER_MAX: usize = 40 * 1024 * 1024;

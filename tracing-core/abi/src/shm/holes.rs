@@ -3,6 +3,7 @@
 
 use super::tests::{header, reader};
 use super::*;
+use crate::sync::{Arc, AtomicBool, Ordering};
 
 /// Memory from `off` on, with what a system says of its bytes.
 struct Sparse {
@@ -80,6 +81,88 @@ fn a_reader_touches_no_page_without_data() {
             assert_eq!(reader.scrape_chunk(page, 1, &mut Vec::new()).is_some(), has_data);
             assert_eq!(reader.read_chunk(page, 0, &mut Vec::new()).is_some(), has_data);
         }
+    }
+}
+
+/// A peer removes memory that it wrote, and what it left of a page is known again only from there.
+#[test]
+fn a_page_that_was_removed_is_found() {
+    let (is_there, of_rest) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(true)));
+    let (first, second) = (Arc::clone(&is_there), Arc::clone(&of_rest));
+    let region = sparse(0, move |off| match off / 4096 {
+        0 => first.load(Ordering::Relaxed),
+        _ => second.load(Ordering::Relaxed),
+    });
+    let smb = Smb::new(region.unwrap(), PageSize::new(8192).unwrap()).unwrap();
+    let mut reader = reader(&smb);
+    let check = |reader: &mut SmbReader| {
+        let PageCheck { bytes, is_removed } = reader.check_page(0);
+        (bytes, is_removed, reader.present_bytes())
+    };
+    assert_eq!(check(&mut reader), (0, false, 0), "nothing is known of it");
+    assert_eq!(reader.check_page(1), PageCheck::default(), "there is no such page");
+    assert!(smb.try_partition(0, Layout::Div1));
+    assert!(smb.try_acquire(0, 0, header(1, 1)).unwrap().complete());
+    assert!(reader.read_chunk(0, 0, &mut Vec::new()).is_some());
+    assert_eq!(check(&mut reader), (8192, false, 8192));
+    of_rest.store(false, Ordering::Relaxed);
+    assert_eq!(reader.present_bytes(), 8192, "nobody looked");
+    assert_eq!(check(&mut reader), (8192, true, 4096));
+    assert_eq!(check(&mut reader), (4096, false, 4096), "it is told once");
+    assert!(reader.holds_data(0));
+    is_there.store(false, Ordering::Relaxed);
+    assert_eq!(check(&mut reader), (4096, true, 0));
+    assert!(!reader.holds_data(0));
+}
+
+/// Memory whose bytes are read without the mapping, which is empty.
+struct Hidden {
+    memory: Region,
+    content: Vec<u8>,
+}
+
+// SAFETY: as above.
+unsafe impl Mapping for Hidden {
+    fn ptr(&self) -> std::ptr::NonNull<u8> {
+        self.memory.range(0, 0).unwrap()
+    }
+
+    fn len(&self) -> usize {
+        self.memory.len()
+    }
+
+    fn read(&self, off: usize, out: &mut [u8]) -> bool {
+        let bytes = self.content.get(off..off.saturating_add(out.len()));
+        bytes.map(|bytes| out.copy_from_slice(bytes)).is_some()
+    }
+}
+
+#[test]
+fn a_page_is_copied_without_touching_it() {
+    for page_bytes in [4096, 8192] {
+        let size = PageSize::new(page_bytes).unwrap();
+        let written = Smb::new(Region::heap(3 * page_bytes), size).unwrap();
+        assert!(written.try_partition(1, Layout::Div2));
+        assert!(written.try_acquire(1, 1, header(7, 5)).unwrap().complete());
+        let mut content = Vec::new();
+        // SAFETY: one thread uses this memory. What is left out is read from the last page.
+        assert!(unsafe { written.region().copy_out(0, 2 * page_bytes + 4095, &mut content) });
+        let mapping = Hidden { memory: Region::heap(3 * page_bytes), content };
+        let hidden = Smb::new(Region::from_mapping(Box::new(mapping)).unwrap(), size).unwrap();
+        let reader = reader(&hidden);
+        let mut copy = reader.copy_of_page(1).unwrap();
+        assert_eq!((copy.smb().page_count(), copy.smb().page_size()), (1, size));
+        let left = copy.scrape_leftover(0, 1, &mut Vec::new()).unwrap();
+        assert_eq!((left.header, left.complete), (header(7, 5), true));
+        assert!(reader.copy_of_page(0).unwrap().smb().page_hint(0).is_free());
+        let none = [2, 3, usize::MAX].map(|page| reader.copy_of_page(page).is_some());
+        assert_eq!(none, [false; 3], "the system does not give it, or there is none");
+        let mapping = Hidden { memory: Region::heap(page_bytes), content: vec![1; 2 * page_bytes] };
+        let shorter = Region::from_mapping(Box::new(mapping)).unwrap();
+        assert!(shorter.copy_untouched(0, 2 * page_bytes).is_none(), "not all of it is inside");
+        assert!(shorter.copy_untouched(0, page_bytes).is_some());
+        let of_heap = super::tests::reader(&written);
+        assert!(of_heap.copy_of_page(1).is_none(), "it is there anyway");
     }
 }
 

@@ -88,6 +88,6 @@ pub use self::fragment::{FRAGMENT_HEADER_BYTES, RESERVED_BYTES};
 pub use self::header::{ChunkFlags, ChunkHeader, ChunkState, Packets, PageWord};
 pub use self::layout::{LOSS_MARK_CHUNK_IDX, Layout, PageSize, ShmError};
 pub use self::lengths::patch as store_patch;
-pub use self::reader::{Leftover, SmbReader};
+pub use self::reader::{Leftover, PageCheck, SmbReader};
 pub use self::region::{Mapping, Region};
 pub use self::smb::Smb;

@@ -15,7 +15,8 @@
 //! the file, and so a peer could keep the reader waiting.
 //!
 //! A peer can remove a page afterwards; its memory is gone then, and the next use by the reader provides it again. So
-//! a user of this [forgets](Present::forget) pages now and then, when the peer cannot know.
+//! a user of this [looks again](Present::look_again) at pages before it touches them: now and then, when the peer
+//! cannot know, or each time.
 
 #![deny(clippy::arithmetic_side_effects)]
 
@@ -28,6 +29,17 @@ pub(super) struct Present {
     /// Empty where all memory is there from the start.
     bits: Vec<u64>,
     count: usize,
+}
+
+/// What a second look at a page found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Again {
+    /// It was not known that the page holds data: the next use looks at it anyway.
+    NotKnown,
+    /// It still holds data.
+    Data,
+    /// It holds zeros only.
+    Nothing,
 }
 
 const WORD_BITS: usize = u64::BITS as usize;
@@ -80,15 +92,20 @@ impl Present {
         }
     }
 
-    /// Looks again at the page at `off` when it is used next.
-    pub(super) fn forget(&mut self, off: usize) {
+    /// Looks again at all of the page with byte `off`. Nothing is left there if a peer removed it.
+    pub(super) fn look_again(&mut self, region: &Region, off: usize) -> Again {
         let page = off / PAGE_UNIT_BYTES;
-        if self.has(off)
-            && let Some(word) = self.bits.get_mut(page / WORD_BITS)
-        {
-            *word &= !(1 << (page % WORD_BITS));
-            self.count = self.count.saturating_sub(1);
+        let Some(word) = self.bits.get_mut(page / WORD_BITS) else { return Again::NotKnown };
+        let bit = 1 << (page % WORD_BITS);
+        if *word & bit == 0 {
+            return Again::NotKnown;
         }
+        if region.is_written(page.saturating_mul(PAGE_UNIT_BYTES), PAGE_UNIT_BYTES) {
+            return Again::Data;
+        }
+        *word &= !bit;
+        self.count = self.count.saturating_sub(1);
+        Again::Nothing
     }
 
     /// Looks at bytes of one page.

@@ -7,7 +7,7 @@ use crate::shm::fragment::RESERVED_BYTES;
 use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState};
 use crate::shm::layout::{CHUNK_HEADER_BYTES, PAGE_HEADER_BYTES, PAGE_UNIT_BYTES};
 use crate::shm::page::{self, Grant};
-use crate::shm::present::Present;
+use crate::shm::present::{Again, Present};
 use crate::shm::smb::Smb;
 
 /// The right to take chunks of an [`Smb`], to free them, and to look into chunks that writers hold: one
@@ -24,6 +24,15 @@ use crate::shm::smb::Smb;
 pub struct SmbReader {
     smb: Smb,
     present: Present,
+}
+
+/// What the system said of a page again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageCheck {
+    /// Bytes of it that were looked at: those that were known to hold data.
+    pub bytes: usize,
+    /// Some of them hold none any more.
+    pub is_removed: bool,
 }
 
 /// What a peer that is gone left in a chunk.
@@ -83,14 +92,25 @@ impl SmbReader {
         self.present.bytes()
     }
 
-    /// Asks the system again, when page `page_idx` is read next, whether it still holds data.
-    pub fn forget_page(&mut self, page_idx: usize) {
+    /// Asks the system again whether page `page_idx` holds data wherever it did.
+    ///
+    /// A part with nothing but zeros counts as removed. A writer leaves none where a page begins, as the header of a
+    /// chunk stays; it may fill another part of a large page with zeros.
+    pub fn check_page(&mut self, page_idx: usize) -> PageCheck {
+        let mut check = PageCheck::default();
         let page_bytes = self.smb.page_size().bytes();
         if page_idx < self.smb.page_count() {
             for off in (0..page_bytes).step_by(PAGE_UNIT_BYTES) {
-                self.present.forget(page_idx.saturating_mul(page_bytes).saturating_add(off));
+                let at = page_idx.saturating_mul(page_bytes).saturating_add(off);
+                match self.present.look_again(self.smb.region(), at) {
+                    Again::NotKnown => continue,
+                    Again::Data => {}
+                    Again::Nothing => check.is_removed = true,
+                }
+                check.bytes = check.bytes.saturating_add(PAGE_UNIT_BYTES);
             }
         }
+        check
     }
 
     /// Whether page `page_idx` is there and its first bytes, which say what is in it, hold data. To look at a page
@@ -99,6 +119,15 @@ impl SmbReader {
         let off = page_idx.saturating_mul(self.smb.page_size().bytes());
         page_idx < self.smb.page_count()
             && self.present.learn(self.smb.region(), off, PAGE_HEADER_BYTES)
+    }
+
+    /// A reader of a copy of page `page_idx`, which is page 0 there, made without touching it: the system provides no
+    /// memory for that, whenever the peer removes it. `None` if there is no such page, or the system cannot do that.
+    pub fn copy_of_page(&self, page_idx: usize) -> Option<Self> {
+        let page_size = self.smb.page_size();
+        let off = page_idx.checked_mul(page_size.bytes())?;
+        let copy = self.smb.region().copy_untouched(off, page_size.bytes())?;
+        Smb::new(copy, page_size).ok()?.reader()
     }
 
     /// How often writers began to drop packets, as the peer [counted](Smb::note_loss).

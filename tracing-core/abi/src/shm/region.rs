@@ -61,6 +61,11 @@ pub unsafe trait Mapping: Send + Sync {
     fn is_written(&self, _off: usize, _len: usize) -> bool {
         true
     }
+    /// Copies the bytes at `off` to all of `out` without touching the mapping. False where that is not possible: `out`
+    /// may hold anything then.
+    fn read(&self, _off: usize, _out: &mut [u8]) -> bool {
+        false
+    }
     /// The object behind the mapping, for a transport that passes it on.
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
@@ -70,6 +75,21 @@ pub unsafe trait Mapping: Send + Sync {
 /// One page of memory that threads can share.
 #[repr(C, align(4096))]
 struct HeapPage([AtomicU64; PAGE_UNIT_BYTES / 8]);
+
+impl HeapPage {
+    fn zeroed() -> Self {
+        Self([const { AtomicU64::new(0) }; PAGE_UNIT_BYTES / 8])
+    }
+
+    /// With a copy of these bytes, and zeros behind them.
+    fn of(bytes: &[u8]) -> Self {
+        let page = Self::zeroed();
+        for (word, bytes) in page.0.iter().zip(bytes.as_chunks().0) {
+            word.store(u64::from_ne_bytes(*bytes), Ordering::Relaxed);
+        }
+        page
+    }
+}
 
 /// The owner of the memory.
 enum Owner {
@@ -102,9 +122,26 @@ impl Region {
     /// `len` zeroed bytes of this process's heap, rounded up to a multiple of 4096: for a producer in
     /// the service's own process, for transports that cannot share memory, and for tests.
     pub fn heap(len: usize) -> Self {
-        let pages: Arc<[HeapPage]> = (0..len.div_ceil(PAGE_UNIT_BYTES))
-            .map(|_| HeapPage([const { AtomicU64::new(0) }; PAGE_UNIT_BYTES / 8]))
-            .collect();
+        Self::of_pages((0..len.div_ceil(PAGE_UNIT_BYTES)).map(|_| HeapPage::zeroed()).collect())
+    }
+
+    /// A copy of the `len` bytes at `off` in the heap, made without touching them. `None` if not all of them are
+    /// inside, or the system does not give them so. `len` is a multiple of 4096.
+    pub(super) fn copy_untouched(&self, off: usize, len: usize) -> Option<Self> {
+        let Owner::Mapped(mapping) = &self.0.owner else { return None };
+        let mut bytes = vec![0_u8; PAGE_UNIT_BYTES];
+        let mut pages = Vec::new();
+        for at in (0..len).step_by(PAGE_UNIT_BYTES) {
+            let at = off.checked_add(at)?;
+            if !bounds::contains(self.0.len, at, PAGE_UNIT_BYTES) || !mapping.read(at, &mut bytes) {
+                return None;
+            }
+            pages.push(HeapPage::of(&bytes));
+        }
+        Some(Self::of_pages(pages.into()))
+    }
+
+    fn of_pages(pages: Arc<[HeapPage]>) -> Self {
         let len = size_of_val::<[HeapPage]>(&pages);
         // The pages are made of atomics, which may be written through a shared reference.
         let ptr = NonNull::from(&*pages).cast();

@@ -215,7 +215,7 @@ fn flush_and_read(rig: &mut Rig) -> Vec<String> {
 }
 
 /// `for_testing { str: "payload" }` as a fragment.
-const FRAGMENT: &[u8] = b"\x0c\xa2\x38\x09\x0a\x07payload";
+pub(super) const FRAGMENT: &[u8] = b"\x0c\xa2\x38\x09\x0a\x07payload";
 
 #[test]
 fn scrape_after_inflated_count() {

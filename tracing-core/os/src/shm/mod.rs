@@ -152,6 +152,11 @@ unsafe impl Mapping for Mapped {
         false
     }
 
+    fn read(&self, off: usize, out: &mut [u8]) -> bool {
+        // Zeros where the file has no memory.
+        self.fd.read_exact_at(out, off as u64).is_ok()
+    }
+
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         Some(self.fd.as_fd())
     }

@@ -128,6 +128,18 @@ fn a_reader_does_not_touch_pages_that_were_never_written() {
     assert_eq!(provided(), 8);
 }
 
+#[test]
+fn a_page_is_copied_without_touching_it() {
+    let region = create(3 * 4096).unwrap();
+    let file = File::from(region.fd().unwrap().try_clone_to_owned().unwrap());
+    assert!(store(&region, 2 * 4096, &0x1000_0003_u32.to_le_bytes()));
+    let theirs = adopt(file.try_clone().unwrap().into()).unwrap();
+    let reader = Smb::new(theirs, PageSize::new(4096).unwrap()).unwrap().reader().unwrap();
+    let chunks = |page| reader.copy_of_page(page).map(|copy| copy.smb().chunk_count(0));
+    assert_eq!([0, 1, 2, 3].map(chunks), [Some(0), Some(0), Some(1), None]);
+    assert_eq!(file.metadata().unwrap().blocks(), 8, "one page, which was written");
+}
+
 /// A large page has data, and says that it has chunks where its peer never wrote.
 #[test]
 fn a_reader_does_not_touch_chunks_that_were_never_written() {

@@ -192,13 +192,13 @@ impl Accounts {
         !self.distrusted.is_empty() && self.distrusted.contains(&user)
     }
 
-    /// After how many chunks a page is asked for again.
+    /// After how many uses a page is asked for again.
     pub(crate) fn next_check(&mut self) -> u32 {
         // xorshift64
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
-        (self.random % (2 * limits::CHUNKS_PER_CHECK)) as u32
+        (self.random % (2 * limits::USES_PER_CHECK)) as u32
     }
 
     /// Puts an amount, bytes or a number, on the account of a user. False if that is too much: then nothing changed.

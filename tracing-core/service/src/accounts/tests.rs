@@ -48,7 +48,7 @@ fn checks_come_at_random_and_often_enough() {
     let mut accounts = Accounts::new(500, 1);
     let waits: Vec<u64> = (0..1000).map(|_| accounts.next_check().into()).collect();
     let mean = waits.iter().sum::<u64>() / 1000;
-    let wanted = limits::CHUNKS_PER_CHECK;
+    let wanted = limits::USES_PER_CHECK;
     assert!((wanted * 3 / 4..wanted * 5 / 4).contains(&mean), "{mean}");
     assert!(waits.iter().any(|wait| wait * 4 < wanted) && waits.iter().any(|wait| *wait > wanted));
 }

@@ -9,7 +9,7 @@ use crate::limits;
 use crate::outbox::Outbox;
 use crate::producers::Producer;
 use crate::scrape::Uncommitted;
-use crate::scrape::memory::look;
+use crate::scrape::memory::{look, take};
 use abi::ids::{BufferId, ChunkId, WriterId};
 use abi::map::BlockSet;
 use abi::shm::RESERVED_BYTES;
@@ -41,7 +41,7 @@ impl ChunkIntake {
             return true;
         }
         if !found.has_begun() {
-            let untold = producer.untold_losses();
+            let untold = producer.untold_losses(cx);
             producer.left.note_untold(untold);
         }
         if !look(found, producer, |_, _| true, end, cx) {
@@ -51,10 +51,10 @@ impl ChunkIntake {
         while cx.work < end
             && let Some(place) = found.take()
         {
-            producer.note_touched(place.page);
             payload.clear();
-            let Some(reader) = &mut producer.smb else { return true };
-            let left = reader.scrape_leftover(place.page, place.index, &mut payload);
+            let left = take(producer, place.page, cx, |reader, page| {
+                reader.scrape_leftover(page, place.index, &mut payload)
+            });
             cx.spend(limits::WORK_PER_ENTRY.saturating_add(payload.len() as u64));
             let Some(left) = left.filter(|left| place.holds(&left.header)) else { continue };
             let Some(buffer) = producer.writers.get(&left.header.writer).copied() else {

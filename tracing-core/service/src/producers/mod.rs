@@ -56,8 +56,8 @@ pub(crate) struct Producer {
     smb_charged: usize,
     /// Marks that came: writers began to drop packets.
     pub(crate) loss_marks: u32,
-    /// Chunks until the system is asked again whether a page of `smb` holds data.
-    pub(crate) asks_again: u32,
+    /// Uses of pages of `smb` until the system is asked again whether one holds data.
+    asks_again: u32,
     /// The set-up command was sent, so it may commit. Without `smb` its chunks come by value.
     pub(crate) set_up: bool,
     /// The buffers that its live instances may write to. A commit to any other is dropped.
@@ -259,6 +259,41 @@ impl Producer {
         }
     }
 
+    /// Before a page of its memory is touched: asks the system again whether the page holds what it held. The system
+    /// would provide what the producer removed, on the account of the service, where it stays for as long as the
+    /// producer has it open. It is asked at random, so that no producer knows when; and each time if
+    /// - the user was caught at that. An honest one may be, whose chunk has 4096 zeros in a row, and is only slower
+    ///   then;
+    /// - the user has as much memory as it may have;
+    /// - the producer is gone, and a commit of it waits: it is too late to catch it.
+    ///
+    /// Returns whether its user is caught now.
+    pub(crate) fn check_page(&mut self, page: usize, cx: &mut Context) -> bool {
+        let user = User::of(&self.peer);
+        self.asks_again = self.asks_again.saturating_sub(1);
+        if self.asks_again > 0 && !self.gone && !cx.accounts.is_distrusted(user) {
+            return false;
+        }
+        self.asks_again = cx.accounts.next_check();
+        let check = self.smb.as_mut().map(|reader| reader.check_page(page)).unwrap_or_default();
+        // The system copied them.
+        cx.spend(check.bytes as u64);
+        if check.is_removed {
+            cx.accounts.distrust(user);
+        }
+        check.is_removed
+    }
+
+    /// A copy of a page of a producer that is gone. What it left is only read, so pages need not be touched for that:
+    /// whatever other processes do with the memory meanwhile, the system provides nothing. `None` also where the system
+    /// cannot copy so, as for memory of this process.
+    pub(crate) fn copy_left(&self, page: usize, cx: &mut Context) -> Option<SmbReader> {
+        let reader = self.smb.as_ref().filter(|_| self.gone)?;
+        let copy = reader.copy_of_page(page)?;
+        cx.spend(copy.smb().bytes() as u64);
+        Some(copy)
+    }
+
     /// Puts the memory that was read for the first time on the account of its user. If there is no room, pages are
     /// asked for at each use.
     #[inline]
@@ -293,13 +328,17 @@ impl Producer {
     }
 
     /// How often its writers began to drop packets, as they counted it in its memory.
-    pub(crate) fn losses_noted(&mut self) -> u32 {
+    pub(crate) fn losses_noted(&mut self, cx: &mut Context) -> u32 {
+        if let Some(mut copy) = self.copy_left(0, cx) {
+            return copy.losses_noted();
+        }
+        self.check_page(0, cx);
         self.smb.as_mut().map_or(0, SmbReader::losses_noted)
     }
 
     /// The same, if that is more than it told. It tells in the order in which they counted: the last ones are untold.
-    pub(crate) fn untold_losses(&mut self) -> Option<u32> {
-        let noted = self.losses_noted();
+    pub(crate) fn untold_losses(&mut self, cx: &mut Context) -> Option<u32> {
+        let noted = self.losses_noted(cx);
         is_more(noted, self.loss_marks).then_some(noted)
     }
 

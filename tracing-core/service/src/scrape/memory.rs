@@ -1,4 +1,7 @@
 //! Looks at the memory of producers and copies from it. See the [module](super).
+//!
+//! Each look at a page [checks](Producer::check_page) it before: a producer may have removed what was there. Of one
+//! that is gone pages are copied before they are looked at.
 
 use crate::buffers::Buffers;
 use crate::commit::{ChunkIntake, copy_to_buffer};
@@ -20,29 +23,71 @@ pub(crate) fn look(
     end: u64,
     cx: &mut Context,
 ) -> bool {
-    let Some(smb) = producer.smb.as_ref().map(SmbReader::smb).cloned() else { return true };
+    let pages = producer.smb.as_ref().map_or(0, |reader| reader.smb().page_count());
     while let Some(from) = found.page() {
-        for page in from..smb.page_count() {
+        for page in from..pages {
             if cx.work >= end {
                 found.go_on_with(page);
                 return false;
             }
             cx.spend(limits::WORK_PER_ENTRY);
-            if !producer.smb.as_mut().is_some_and(|reader| reader.holds_data(page)) {
-                continue;
-            }
-            producer.note_touched(page);
-            for chunk in 0..smb.chunk_count(page) {
-                let reader = producer.smb.as_mut();
-                let header = reader.and_then(|reader| reader.header_in_use(page, chunk));
-                if let Some(header) = header.filter(|header| is_wanted(producer, header.writer)) {
-                    found.note(&header, page, chunk);
-                }
-            }
+            look_at(found, producer, page, &is_wanted, cx);
         }
         found.end_look();
     }
     true
+}
+
+/// Looks at one page.
+fn look_at(
+    found: &mut Uncommitted,
+    producer: &mut Producer,
+    page: usize,
+    is_wanted: &impl Fn(&Producer, WriterId) -> bool,
+    cx: &mut Context,
+) {
+    let holds_data =
+        |p: &mut Producer| p.smb.as_mut().is_some_and(|reader| reader.holds_data(page));
+    if !holds_data(producer) {
+        return;
+    }
+    let mut copy = producer.copy_left(page, cx);
+    if copy.is_none() {
+        producer.check_page(page, cx);
+        if !holds_data(producer) {
+            return;
+        }
+        producer.note_touched(page);
+    }
+    let at = if copy.is_some() { 0 } else { page };
+    let chunks = copy.as_ref().or(producer.smb.as_ref()).map(|reader| reader.smb().chunk_count(at));
+    for chunk in 0..chunks.unwrap_or(0) {
+        let reader = copy.as_mut().or(producer.smb.as_mut());
+        let header = reader.and_then(|reader| reader.header_in_use(at, chunk));
+        if let Some(header) = header.filter(|header| is_wanted(producer, header.writer)) {
+            found.note(&header, page, chunk);
+        }
+    }
+    if copy.is_none() {
+        producer.charge_memory(&mut cx.accounts);
+    }
+}
+
+/// Takes something out of a page of a producer: out of a copy, if it is gone.
+pub(crate) fn take<T>(
+    producer: &mut Producer,
+    page: usize,
+    cx: &mut Context,
+    read: impl FnOnce(&mut SmbReader, usize) -> Option<T>,
+) -> Option<T> {
+    if let Some(mut copy) = producer.copy_left(page, cx) {
+        return read(&mut copy, 0);
+    }
+    producer.check_page(page, cx);
+    producer.note_touched(page);
+    let taken = read(producer.smb.as_mut()?, page);
+    producer.charge_memory(&mut cx.accounts);
+    taken
 }
 
 impl ChunkIntake {
@@ -102,10 +147,11 @@ impl ChunkIntake {
         while cx.work < end
             && let Some(place) = found.take()
         {
-            producer.note_touched(place.page);
-            let Some(reader) = &mut producer.smb else { return true };
             self.scratch.clear();
-            let copied = reader.scrape_chunk(place.page, place.index, &mut self.scratch);
+            let scratch = &mut self.scratch;
+            let copied = take(producer, place.page, cx, |reader, page| {
+                reader.scrape_chunk(page, place.index, scratch)
+            });
             cx.spend(limits::WORK_PER_ENTRY.saturating_add(self.scratch.len() as u64));
             let Some((header, complete)) = copied.filter(|(header, _)| place.holds(header)) else {
                 continue;

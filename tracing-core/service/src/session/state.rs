@@ -176,7 +176,7 @@ impl Session {
     pub(crate) fn add_producer(&mut self, producer: &mut Producer, cx: &mut Context) {
         if !self.producers.contains_key(&producer.id) {
             cx.spend(limits::WORK_PER_ENTRY);
-            self.producers.insert(producer.id, producer.losses_noted());
+            self.producers.insert(producer.id, producer.losses_noted(cx));
         }
     }
 
@@ -188,7 +188,7 @@ impl Session {
     /// It ends: what a producer lost before, and did not tell yet. Nobody knows for which session it wrote that.
     pub(crate) fn note_untold(&mut self, producer: &mut Producer, cx: &mut Context) {
         cx.spend(limits::WORK_PER_ENTRY);
-        let untold = producer.untold_losses();
+        let untold = producer.untold_losses(cx);
         let reason = if producer.gone {
             // What it leaves behind is looked at later.
             Reason::LeftUnfinished

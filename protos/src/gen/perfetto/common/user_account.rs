@@ -34,7 +34,7 @@ pub struct UserAccount {
     pub clones: Option<UserAccountItem>,
     /// Memory that compresses traces of its sessions, bytes. What would need more is not compressed.
     pub compression_bytes: Option<UserAccountItem>,
-    /// How often its producers named shared memory without data in it.
+    /// How often its producers named shared memory without data in it, or had removed such data when the service looked.
     pub holes_named: Option<u64>,
     /// What its connections keep, bytes: parts of frames, and replies that were not taken. A connection that adds to what
     /// is too much is closed.
@@ -101,7 +101,7 @@ rt::writer! { UserAccountWriter, "perfetto.protos.UserAccount";
     message clones(UserAccountItemWriter<'_>) = 13, clones_raw;
     /// Memory that compresses traces of its sessions, bytes.
     message compression_bytes(UserAccountItemWriter<'_>) = 14, compression_bytes_raw;
-    /// How often its producers named shared memory without data in it.
+    /// How often its producers named shared memory without data in it, or had removed such data when the service looked.
     value holes_named(u64) = 15 as uint64;
     /// What its connections keep, bytes: parts of frames, and replies that were not taken.
     message connection_bytes(UserAccountItemWriter<'_>) = 16, connection_bytes_raw;
@@ -145,7 +145,7 @@ rt::reader! {
         Clones(UserAccountItemReader<'a>) clones = 106 as Message;
         /// Memory that compresses traces of its sessions, bytes.
         CompressionBytes(UserAccountItemReader<'a>) compression_bytes = 114 as Message;
-        /// How often its producers named shared memory without data in it.
+        /// How often its producers named shared memory without data in it, or had removed such data when the service looked.
         HolesNamed(u64) holes_named = 120 as Uint64;
         /// What its connections keep, bytes: parts of frames, and replies that were not taken.
         ConnectionBytes(UserAccountItemReader<'a>) connection_bytes = 130 as Message;
