@@ -18,7 +18,7 @@ use protos::CloneSessionRequest;
 
 use super::admission::RequestFile;
 use super::buffer_charge;
-use super::clone_request::{Wanted, find_source, trigger};
+use super::clone_request::{Wanted, find_source, may_clone, trigger};
 use super::copying::{Copied, Part, Parts};
 use super::end_report::EndError;
 use super::events::Lifecycle;
@@ -163,9 +163,9 @@ impl Clones {
             return Err(CloneError::TooManyOfUid { count, uid });
         }
         Shares::of_clones().check(uid, owners(), &cx.accounts).map_err(CloneError::TooMany)?;
-        let wanted = find_source(request, sessions).ok_or(CloneError::NotFound)?;
+        let wanted = find_source(request, uid, sessions).ok_or(CloneError::NotFound)?;
         let session = sessions.get(wanted.source).ok_or(CloneError::NotFound)?;
-        if uid != 0 && uid != session.uid {
+        if !may_clone(uid, session) {
             return Err(CloneError::OtherUid);
         }
         if session.file.is_some() && !has_file {

@@ -17,8 +17,18 @@ pub(crate) struct Wanted {
     pub(crate) for_bugreport: bool,
 }
 
-/// The session that a request names.
-pub(crate) fn find_source(request: &CloneSessionRequest, sessions: &Sessions) -> Option<Wanted> {
+/// Whether a user may have a clone of a session.
+pub(crate) fn may_clone(uid: u32, session: &Session) -> bool {
+    uid == 0 || uid == session.uid
+}
+
+/// The session that a request of a user names. It may be one that the user may not clone, unless the request asks for
+/// the best one: upstream takes the best of all users, so a session of one user keeps others from theirs.
+pub(crate) fn find_source(
+    request: &CloneSessionRequest,
+    uid: u32,
+    sessions: &Sessions,
+) -> Option<Wanted> {
     use CloneSessionRequestSelector::{SessionId as ById, UniqueSessionName as ByName};
     let mut live = sessions.reachable().filter(|s| !s.is_being_made());
     let mut skip_filter = request.skip_trace_filter.unwrap_or(false);
@@ -29,6 +39,7 @@ pub(crate) fn find_source(request: &CloneSessionRequest, sessions: &Sessions) ->
             let score = |s: &&Session| s.config.bugreport_score.unwrap_or(0);
             // The oldest of the best.
             live.filter(|s| s.state() == SessionState::Started && score(s) > 0)
+                .filter(|s| may_clone(uid, s))
                 .max_by_key(|s| (score(s), std::cmp::Reverse(s.id)))
         }
         ById(id) => live.find(|s| s.id == SessionId::new(*id)),

@@ -10,6 +10,7 @@ mod admission_order;
 mod buffer_accounts;
 mod checking;
 mod clone;
+mod clone_best;
 mod clone_files;
 mod clone_pieces;
 mod commits;
