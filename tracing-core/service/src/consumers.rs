@@ -207,6 +207,11 @@ impl Consumers {
         self.by_client.get(&client).is_some_and(|consumer| consumer.observer.observes_instances())
     }
 
+    /// Whether a consumer is told of triggers that ask for a clone.
+    pub(crate) fn observes_clone_hits(&self, client: ClientId) -> bool {
+        self.by_client.get(&client).is_some_and(|consumer| consumer.observer.observes_clone_hits())
+    }
+
     /// Tells the consumer of a session that an instance has another state.
     pub(crate) fn instance_changed(&mut self, owner: Option<ClientId>, instance: &Instance) {
         let Some(client) = owner else { return };
@@ -233,9 +238,8 @@ impl Consumers {
         out: &mut Outbox,
     ) {
         let Some(consumer) = self.by_client.get_mut(&client) else { return };
-        if consumer.observer.clone_trigger_hit(client, id, hit, out) {
-            self.observed.insert(client);
-        }
+        consumer.observer.clone_trigger_hit(client, id, hit, out);
+        self.observed.insert(client);
     }
 
     /// Tells each observer what happened in this turn.

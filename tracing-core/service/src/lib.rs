@@ -74,7 +74,7 @@
 //! | `scrape` | copies what writers have not committed |
 //! | `leftovers`, `ledger` | what producers leave behind; what each session lost, and why |
 //! | `service_packet`, `packets`, `clocks`, `provenance`, `stats` | what the service itself writes into a trace |
-//! | `triggers` | names that producers activate, and sessions that wait for them |
+//! | `triggers`, `trigger_history` | names that producers activate, and sessions that wait for them; how often |
 //! | `work` | what one producer may cause at once, and what waits; whose passes are compressed next |
 //! | `query`, `user_accounts`, `shell_accounts` | questions about the service; what each user has |
 //! | `session/` | the life of a session, from its config to its end |
@@ -137,6 +137,7 @@ mod step;
 #[doc(hidden)]
 pub mod test_hooks;
 mod timers;
+mod trigger_history;
 mod triggers;
 mod user_accounts;
 mod work;

@@ -318,11 +318,11 @@ pub const CHANGED_FILTERS_BYTES_MAX: usize = 1024 * 1024;
 pub const NAME_BYTES_MAX: usize = 1024;
 /// Received triggers kept in one session. Further ones are missing in the trace until it is read.
 pub const TRIGGERS_RECEIVED_MAX: usize = 4096;
-/// Triggers of one session whose delay runs, before the consumer is told to clone. Further ones are only
-/// recorded.
+/// Triggers of one session of which its consumer is not told yet: their delay runs, or no consumer wants to know. No
+/// snapshot is taken for further ones, which the ledger tells.
 pub const CLONE_HITS_PENDING_MAX: usize = 256;
-/// Names of triggers whose activations are remembered for [`TRIGGER_WINDOW_NS`]. The name whose last
-/// activation is the oldest goes first.
+/// Names of triggers whose activations are remembered for [`TRIGGER_WINDOW_NS`], of all users. The name goes first
+/// whose last activation is the oldest, of the user that has the most.
 pub const TRIGGER_NAMES_MAX: usize = 1024;
 /// Activations remembered of one trigger: a larger `max_per_24_h` counts as this.
 pub const TRIGGER_HISTORY_MAX: usize = 1024;

@@ -77,6 +77,10 @@ impl Observer {
         self.mask & ALL_STARTED != 0
     }
 
+    pub(crate) fn observes_clone_hits(&self) -> bool {
+        self.mask & CLONE_TRIGGER_HIT != 0
+    }
+
     /// Notes the state of an instance. Returns whether there is something to tell.
     pub(crate) fn instance_changed(&mut self, instance: &Instance) -> bool {
         let change = if self.observes_instances() { change(instance) } else { None };
@@ -100,10 +104,7 @@ impl Observer {
         id: SessionId,
         hit: &TriggerHit,
         out: &mut Outbox,
-    ) -> bool {
-        if self.mask & CLONE_TRIGGER_HIT == 0 {
-            return false;
-        }
+    ) {
         if self.events.clone_trigger_hit.is_some() {
             self.send(client, out);
         }
@@ -116,7 +117,6 @@ impl Observer {
             trigger_delay_ms: Some(hit.delay_ms),
             ..Default::default()
         });
-        true
     }
 
     /// Sends what was noted.

@@ -164,8 +164,8 @@ impl Service {
             copying: self.buffers.all().map(TraceBuffer::unfinished_clones).sum(),
             detached_buffers: self.buffers.detached_len(),
             retired_bytes: self.buffers.retired_bytes(),
-            trigger_names: self.triggers.len(),
-            delayed_hits: self.sessions.values().map(|s| s.delayed_hits.len()).sum(),
+            trigger_names: self.trigger_history.len(),
+            delayed_hits: self.sessions.values().map(|s| s.snapshot_hits.len()).sum(),
             losses: self.sessions.values().map(|s| s.ledger.len()).sum(),
             accounts: self.cx.accounts.len(),
             scratch_bytes: if connections == 0 { 0 } else { self.commits.scratch_bytes() },
@@ -193,9 +193,9 @@ impl Service {
             lifecycle_events_max: of_sessions(|s| s.pending.lifecycle_of_one_kind()),
             concurrent_events_max: of_sessions(|s| s.pending.concurrent.len()),
             triggers_received_max: of_sessions(|s| s.pending.triggers.len()),
-            clone_hits_pending_max: of_sessions(|s| s.delayed_hits.len()),
-            trigger_names_max: self.triggers.len(),
-            trigger_history_max: self.triggers.longest(),
+            clone_hits_pending_max: of_sessions(|s| s.snapshot_hits.len()),
+            trigger_names_max: self.trigger_history.len(),
+            trigger_history_max: self.trigger_history.longest(),
             guardrail_names_max: self.sessions.guarded_starts.len(),
         }
     }

@@ -5,142 +5,123 @@
 //!        START_TRACING   a configured session starts, for as long as the delay says   <───────────┤
 //!        STOP_TRACING    the first one ends the session after its delay               <───────────┤
 //!        CLONE_SNAPSHOT  after its delay the consumer is told to clone the session    <───────────┘
+//!                        once the session has one that wants to know; else the ledger tells, and the log
 //! ```
 //!
 //! Triggers that were received go into the trace. Any producer may activate any name as often as it likes, so a name
 //! that no session waits for costs a lookup, and all that is remembered is bounded.
 
-use std::collections::VecDeque;
-
 use super::consumers::Consumers;
 use super::context::Context;
+use super::ledger::Reason;
 use super::matching::{BUDGET_EXCEEDED, MatchCost};
 use super::producers::Producer;
 use super::session::config::duration_max;
 use super::session::events::TriggerHit;
 use super::session::life::SessionState;
+use super::session::snapshot_hits::SnapshotHit;
 use super::session::state::{Session, Sessions};
 use super::session::trigger_config::TriggerMode;
 use super::step::Step;
 use super::timers::TimerKind;
-use crate::limits::{self, Limits};
+use super::trigger_history::TriggerHistory;
+use crate::limits;
 use abi::ids::SessionId;
-use abi::map::BlockMap;
+use abi::map::{BlockMap, BlockSet};
 use abi::sync::Arc;
-
-/// When triggers were activated that some session took, by name: for `max_per_24_h`, which all sessions and producers
-/// share.
-#[derive(Debug, Default)]
-pub(crate) struct TriggerHistory {
-    by_name: BlockMap<String, VecDeque<u64>>,
-}
 
 /// Which triggers of which sessions match the producer that activates them: found out once per request, which may
 /// repeat a name thousands of times.
 type Matches = BlockMap<(SessionId, Arc<str>), bool>;
 
-impl TriggerHistory {
-    /// How often in the window that ends now.
-    fn count(&mut self, name: &str, now_ns: u64) -> usize {
-        let Some(times) = self.by_name.get_mut(name) else { return 0 };
-        let is_old = |at: u64| now_ns.saturating_sub(at) > limits::TRIGGER_WINDOW_NS;
-        while times.front().is_some_and(|at| is_old(*at)) {
-            times.pop_front();
-        }
-        times.len()
-    }
+/// What one request of a producer has found out so far.
+#[derive(Debug, Default)]
+struct Activation {
+    matches: Matches,
+    /// To match its name took too long.
+    exceeded: bool,
+}
 
-    fn note(&mut self, name: &str, now_ns: u64, limits: &Limits) {
-        if !self.by_name.contains_key(name) && self.by_name.len() >= limits.trigger_names_max {
-            let latest = |(_, times): &(&String, &VecDeque<u64>)| times.back().copied();
-            let oldest = self.by_name.iter().min_by_key(latest).map(|(name, _)| name.clone());
-            if let Some(oldest) = oldest {
-                self.by_name.remove(&oldest);
-            }
+/// A producer activates names, from the one at `from` on, until the work of `cx` is `end`. Returns the index to go on
+/// with, if there is one.
+pub(crate) fn activate(
+    history: &mut TriggerHistory,
+    producer: &mut Producer,
+    names: &[String],
+    (from, end): (usize, u64),
+    sessions: &mut Sessions,
+    cx: &mut Context,
+) -> Option<usize> {
+    let mut activation = Activation::default();
+    let mut next = None;
+    for (index, name) in names.iter().enumerate().skip(from) {
+        let done = index.saturating_sub(from);
+        if cx.work >= end && done >= limits::TRIGGERS_AT_ONCE {
+            next = Some(index);
+            break;
         }
-        let times = self.by_name.get_or_insert_with(name.to_owned(), VecDeque::new);
-        if times.len() >= limits.trigger_history_max {
-            times.pop_front();
-        }
-        times.push_back(now_ns);
+        activate_one(history, producer, name, &mut activation, sessions, cx);
     }
-
-    pub(crate) fn len(&self) -> usize {
-        self.by_name.len()
+    if activation.exceeded {
+        producer.log_error(&mut cx.out, format_args!("{BUDGET_EXCEEDED}"));
     }
+    next
+}
 
-    /// The most activations that are remembered of one trigger.
-    pub(crate) fn longest(&self) -> usize {
-        self.by_name.values().map(VecDeque::len).max().unwrap_or(0)
+fn activate_one(
+    history: &mut TriggerHistory,
+    producer: &mut Producer,
+    name: &str,
+    activation: &mut Activation,
+    sessions: &mut Sessions,
+    cx: &mut Context,
+) {
+    let by = Arc::clone(&producer.name);
+    let (uid, now_ns) = (producer.peer.uid, cx.now.boot_ns);
+    // Each session looks the name up.
+    cx.spend(limits::WORK_PER_ENTRY);
+    cx.spend(limits::WORK_PER_ENTRY.saturating_mul(sessions.len() as u64));
+    let waits = |s: &&mut Session| {
+        s.life.is_reachable()
+            && s.state() != SessionState::ClonedReadOnly
+            && s.triggers.by_name.contains_key(name)
+    };
+    // Users whose sessions take it, and how often one had taken it before.
+    let (mut taken_by, mut before) = (BlockSet::new(), 0);
+    for session in sessions.values_mut().filter(waits) {
+        let count = history.count(session.uid, name, now_ns);
+        // Drawn for each session, so that what it sees does not depend on the others.
+        let draw = cx.random.draw();
+        let mut cost = MatchCost {
+            budget: &mut producer.regex_budget,
+            all: &mut cx.match_steps,
+            work: &mut cx.work,
+            uid: session.uid,
+            now_ns,
+            exceeded: false,
+        };
+        let times = (count, cx.config.limits.trigger_history_max);
+        let matches = &mut activation.matches;
+        let found = takes(session, name, &by, (times, draw), matches, &mut cost);
+        activation.exceeded |= cost.exceeded;
+        if let Some((name, delay_ms)) = found {
+            cx.spend(limits::WORK_PER_TRIGGER);
+            taken_by.insert(session.uid);
+            before = count.max(before);
+            let by = Arc::clone(&by);
+            let hit = TriggerHit { at_ns: now_ns, name, producer: by, uid, delay_ms };
+            handle_hit(session, hit, producer, cx);
+        }
     }
-
-    /// A producer activates names, from the one at `from` on, until the work of `cx` is `end`. Returns the index to
-    /// go on with, if there is one.
-    pub(crate) fn activate(
-        &mut self,
-        producer: &mut Producer,
-        names: &[String],
-        (from, end): (usize, u64),
-        sessions: &mut Sessions,
-        cx: &mut Context,
-    ) -> Option<usize> {
-        let by = producer.name.clone();
-        let (uid, now_ns) = (producer.peer.uid, cx.now.boot_ns);
-        let mut matches = Matches::new();
-        let mut exceeded = false;
-        let mut next = None;
-        for (index, name) in names.iter().enumerate().skip(from) {
-            let done = index.saturating_sub(from);
-            if cx.work >= end && done >= limits::TRIGGERS_AT_ONCE {
-                next = Some(index);
-                break;
-            }
-            // Each session looks the name up.
-            cx.spend(limits::WORK_PER_ENTRY);
-            cx.spend(limits::WORK_PER_ENTRY.saturating_mul(sessions.len() as u64));
-            let count = self.count(name, now_ns);
-            let mut taken = false;
-            let waits = |s: &&mut Session| {
-                s.life.is_reachable()
-                    && s.state() != SessionState::ClonedReadOnly
-                    && s.triggers.by_name.contains_key(name.as_str())
-            };
-            for session in sessions.values_mut().filter(waits) {
-                // Drawn for each session, so that what it sees does not depend on the others.
-                let draw = cx.random.draw();
-                let mut cost = MatchCost {
-                    budget: &mut producer.regex_budget,
-                    all: &mut cx.match_steps,
-                    work: &mut cx.work,
-                    uid: session.uid,
-                    now_ns,
-                    exceeded: false,
-                };
-                let times = (count, cx.config.limits.trigger_history_max);
-                let found = takes(session, name, &by, (times, draw), &mut matches, &mut cost);
-                exceeded |= cost.exceeded;
-                if let Some((name, delay_ms)) = found {
-                    cx.spend(limits::WORK_PER_TRIGGER);
-                    taken = true;
-                    let producer = Arc::clone(&by);
-                    hit(session, TriggerHit { at_ns: now_ns, name, producer, uid, delay_ms }, cx);
-                }
-            }
-            if taken {
-                cx.spend(limits::WORK_PER_TRIGGER);
-                self.note(name, now_ns, &cx.config.limits);
-                // A producer may repeat this all day long: most activations are not logged.
-                let few = count < limits::LOG_LINES_PER_PEER_MAX as usize;
-                if few || (count.is_power_of_two() && count < cx.config.limits.trigger_history_max)
-                {
-                    cx.out.info(format!("trigger {name:?} activated by {by:?}"));
-                }
-            }
-        }
-        if exceeded {
-            producer.log_error(&mut cx.out, format_args!("{BUDGET_EXCEEDED}"));
-        }
-        next
+    for of in taken_by.iter() {
+        cx.spend(limits::WORK_PER_TRIGGER);
+        history.note(*of, name, now_ns, &cx.config.limits);
+    }
+    // A producer may repeat this all day long: most activations are not logged.
+    let few = before < limits::LOG_LINES_PER_PEER_MAX as usize
+        || (before.is_power_of_two() && before < cx.config.limits.trigger_history_max);
+    if !taken_by.is_empty() && few {
+        cx.out.info(format!("trigger {name:?} activated by {by:?}"));
     }
 }
 
@@ -172,7 +153,7 @@ fn takes(
 }
 
 /// What a session does with a trigger that it takes.
-fn hit(session: &mut Session, hit: TriggerHit, cx: &mut Context) {
+fn handle_hit(session: &mut Session, hit: TriggerHit, producer: &mut Producer, cx: &mut Context) {
     let first = !std::mem::replace(&mut session.triggered, true);
     let (id, delay_ms) = (session.id, hit.delay_ms);
     session.pending.trigger(hit.clone());
@@ -191,15 +172,32 @@ fn hit(session: &mut Session, hit: TriggerHit, cx: &mut Context) {
         (TriggerMode::Stop, SessionState::Configured | SessionState::Started) if first => {
             cx.set_timer_ms(delay_ms, TimerKind::TriggerStop, id.get());
         }
-        (TriggerMode::Clone, _)
-            if session.delayed_hits.len() < cx.config.limits.clone_hits_pending_max =>
-        {
-            let token = cx.next_token();
-            session.delayed_hits.insert(token, hit);
-            cx.set_timer_ms(delay_ms, TimerKind::CloneHit, token);
-        }
+        (TriggerMode::Clone, _) => delay_snapshot(session, hit, producer, cx),
         _ => {}
     }
+}
+
+/// The consumer of a session is told of a trigger after its delay, unless too many wait for that.
+fn delay_snapshot(
+    session: &mut Session,
+    hit: TriggerHit,
+    producer: &mut Producer,
+    cx: &mut Context,
+) {
+    let (max, loss) =
+        (cx.config.limits.clone_hits_pending_max, producer.loss(Reason::SnapshotNotTaken));
+    if session.snapshot_hits.len() < max {
+        let (token, delay_ms) = (cx.next_token(), hit.delay_ms);
+        session.snapshot_hits.delay(token, SnapshotHit { hit, loss });
+        return cx.set_timer_ms(delay_ms, TimerKind::CloneHit, token);
+    }
+    session.note_loss(loss, cx);
+    let text = format_args!(
+        "trigger {:?}: no snapshot of session {} is taken, because {max} triggers wait there for theirs; limit the \
+         trigger with max_per_24_h, or attach a consumer that takes snapshots",
+        hit.name, session.id
+    );
+    producer.log_error(&mut cx.out, text);
 }
 
 /// The timer of a trigger of CLONE_SNAPSHOT mode.
@@ -209,11 +207,39 @@ pub(crate) fn clone_hit_due(
     consumers: &mut Consumers,
     cx: &mut Context,
 ) {
-    let found = sessions.values_mut().find_map(|session| {
-        let hit = session.delayed_hits.remove(&token)?;
-        Some((session.id, session.consumer?, hit))
-    });
-    if let Some((id, client, hit)) = found {
-        consumers.clone_trigger_hit(client, id, &hit, &mut cx.out);
+    let mut sessions = sessions.values_mut();
+    let found = sessions.find_map(|s| s.snapshot_hits.end_delay(token).then_some(s));
+    let Some(session) = found else { return };
+    tell_hits(session, consumers, cx);
+    if session.state().is_settled() {
+        lose_hits(session, cx);
     }
+}
+
+/// Tells the consumer of a session of the triggers that are due, if there is one that wants to know.
+pub(crate) fn tell_hits(session: &mut Session, consumers: &mut Consumers, cx: &mut Context) {
+    let Some(client) = session.consumer.filter(|client| consumers.observes_clone_hits(*client))
+    else {
+        return;
+    };
+    for SnapshotHit { hit, .. } in session.snapshot_hits.take_due() {
+        cx.spend(limits::WORK_PER_OBSERVED_INSTANCE);
+        consumers.clone_trigger_hit(client, session.id, &hit, &mut cx.out);
+    }
+}
+
+/// The session is over: nobody is told of the triggers that are due any more.
+pub(crate) fn lose_hits(session: &mut Session, cx: &mut Context) {
+    let hits = session.snapshot_hits.take_due();
+    if hits.is_empty() {
+        return;
+    }
+    let (id, count) = (session.id, hits.len());
+    for SnapshotHit { loss, .. } in hits {
+        session.add_loss(loss, cx);
+    }
+    cx.out.error(format!(
+        "session {id} ended before a consumer was told of its triggers, so snapshots were not taken: {count}; attach a \
+         consumer that takes them, and let it record until the delays of triggers are over"
+    ));
 }

@@ -64,6 +64,7 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
         Reason::REASON_FILE_FULL => {
             "what came after the file was as long as it may be (max_file_size_bytes)".to_owned()
         }
+        Reason::REASON_SNAPSHOT_NOT_TAKEN => snapshots(entry, &who),
         Reason::REASON_OTHERS => {
             format!("losses of other programs: {}", entry.count.unwrap_or(0))
         }
@@ -84,6 +85,11 @@ fn who(entry: &LossLedgerEntry) -> String {
         (None, Some(uid)) => format!("{name} (user {uid})"),
         (None, None) => name.to_owned(),
     }
+}
+
+fn snapshots(entry: &LossLedgerEntry, who: &str) -> String {
+    let snapshots = amount(entry, ("snapshot", "snapshots"));
+    format!("{snapshots} that triggers of {who} asked for: too many waited, or nobody took them")
 }
 
 const PACKETS: (&str, &str) = ("packet", "packets");

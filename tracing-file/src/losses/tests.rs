@@ -160,6 +160,10 @@ fn losses_of_the_ledger() {
         line(Reason::REASON_DROPPED_AT_END, 0, true, None),
         "perhaps packets that game (pid 7) dropped just before the session ended"
     );
+    assert_eq!(
+        line(Reason::REASON_SNAPSHOT_NOT_TAKEN, 2, false, None),
+        "2 snapshots that triggers of game (pid 7) asked for: too many waited, or nobody took them"
+    );
     let full = line(Reason::REASON_FILE_FULL, 0, true, None);
     assert_eq!(full, "what came after the file was as long as it may be (max_file_size_bytes)");
     assert_eq!(line(Reason::REASON_OTHERS, 4, false, None), "losses of other programs: 4");

@@ -11,7 +11,7 @@ use crate::session::flush_request::{FlushFlags, FlushThen};
 use crate::session::{detach, enable, read, set_up, start};
 use crate::step::Step;
 use crate::work::{Todo, WorkOwner};
-use crate::{limits, query, stats};
+use crate::{limits, query, stats, triggers};
 use abi::ids::{CallId, ClientId, SessionId};
 
 /// The method, for its errors.
@@ -379,8 +379,10 @@ impl Service {
         if self.consumers.observes_instances(client) {
             self.cx.spend(limits::WORK_PER_OBSERVED_INSTANCE.saturating_mul(count as u64));
         }
-        if all_started && let Some(session) = session {
+        let Some(session) = session else { return };
+        if all_started {
             start::check_all_started(session, &mut self.consumers, &mut self.cx);
         }
+        triggers::tell_hits(session, &mut self.consumers, &mut self.cx);
     }
 }

@@ -29,7 +29,7 @@ use super::session::{enable, write};
 use super::shell_accounts::ShellAccounts;
 use super::stats::ServiceTotals;
 use super::step::Step;
-use super::triggers::TriggerHistory;
+use super::trigger_history::TriggerHistory;
 use super::user_accounts::AccountSources;
 use super::work::{Compressions, WorkQueue};
 use crate::config::ServiceConfig;
@@ -49,7 +49,7 @@ pub struct Service {
     pub(crate) sessions: Sessions,
     pub(crate) buffers: Buffers,
     pub(crate) clones: Clones,
-    pub(crate) triggers: TriggerHistory,
+    pub(crate) trigger_history: TriggerHistory,
     pub(crate) commits: ChunkIntake,
     priority: Priority,
     /// As the shell told it last.
@@ -74,7 +74,7 @@ impl Service {
             consumers: Consumers::default(),
             sessions: Sessions::default(),
             clones: Clones::default(),
-            triggers: TriggerHistory::default(),
+            trigger_history: TriggerHistory::default(),
             commits: ChunkIntake::default(),
             priority: Priority::default(),
             shell: ShellAccounts::default(),

@@ -10,6 +10,7 @@ use crate::producers::Producer;
 use crate::scrape::Uncommitted;
 use crate::session::{clear, set_up, start, stop};
 use crate::step::Step;
+use crate::triggers;
 use crate::work::{Match, Todo, WorkOwner};
 use abi::ids::{BufferId, CallId, ClientId, FlushId, InstanceId, ProducerId};
 use abi::shm::Region;
@@ -184,7 +185,8 @@ impl Service {
         let end = cx.work.saturating_add(left);
         let Some(producer) = self.producers.get_mut(id) else { return };
         let range = (from, end);
-        let next = self.triggers.activate(producer, &names, range, &mut self.sessions, cx);
+        let (history, sessions) = (&mut self.trigger_history, &mut self.sessions);
+        let next = triggers::activate(history, producer, &names, range, sessions, cx);
         if let Some(next) = next {
             return producer.work.todo.push_front(Todo::Triggers(call, names, next));
         }

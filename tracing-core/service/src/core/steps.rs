@@ -6,6 +6,7 @@ use crate::limits;
 use crate::session::read::PassContext;
 use crate::session::{enable, flush, pending_clone, start, stop, write};
 use crate::step::Step;
+use crate::triggers;
 use crate::work::Todo;
 use abi::ids::{FlushId, SessionId};
 
@@ -115,7 +116,10 @@ impl Service {
             }
             Step::DisableOrFree(_) => stop::disable_or_free(session, cx),
             Step::Finalise(_) => stop::finalise(session, cx),
-            Step::NoteEnd(_) => stop::note_end(session, cx),
+            Step::NoteEnd(_) => {
+                stop::note_end(session, cx);
+                triggers::lose_hits(session, cx);
+            }
             Step::FinishFile(_) => write::finish(session, cx),
             Step::ReportEnd(_) => stop::report_end(session, consumers, cx),
             Step::WriteFile(_) => write::begin(session, cx),
@@ -174,7 +178,8 @@ impl Service {
             self.clones.detach_buffer(*buffer, &mut charge, None, &mut self.buffers);
         }
         self.buffers.settle(charge, since, &mut self.cx.accounts);
-        stop::cancel_timers(&session, &mut self.cx);
+        stop::cancel_timers(&mut session, &mut self.cx);
+        triggers::lose_hits(&mut session, &mut self.cx);
         self.priority.request(&mut self.cx, self.sessions.highest_boost());
         let left = self.sessions.len();
         self.cx.out.info(format!("session {id} ended, {left} sessions left"));

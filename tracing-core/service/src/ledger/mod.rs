@@ -67,6 +67,8 @@ pub(crate) enum Reason {
     PacketsInvalid,
     /// A producer or an instance was refused: only those of the user of the service are wanted.
     LockedOut,
+    /// A producer activated a trigger, and no consumer was told to take the snapshot that the trigger asks for.
+    SnapshotNotTaken,
 }
 
 impl From<Cut> for Reason {
@@ -100,6 +102,7 @@ impl Reason {
             Self::PacketsInvalid => (R::REASON_PACKETS_INVALID, U::UNIT_PACKETS),
             // Whole producers, and instances of those that were connected before.
             Self::LockedOut => (R::REASON_LOCKED_OUT, U::UNIT_LOSSES),
+            Self::SnapshotNotTaken => (R::REASON_SNAPSHOT_NOT_TAKEN, U::UNIT_SNAPSHOTS),
         }
     }
 }

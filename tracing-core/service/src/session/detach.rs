@@ -13,6 +13,7 @@ use super::state::{Session, Sessions};
 use crate::consumers::Consumers;
 use crate::context::Context;
 use crate::error::SessionError;
+use crate::triggers::tell_hits;
 use abi::ids::ClientId;
 use abi::sync::Arc;
 
@@ -78,6 +79,7 @@ pub(crate) fn attach<'a>(
         session.end_report.report_again();
     }
     check_all_started(session, consumers, cx);
+    tell_hits(session, consumers, cx);
     Ok(session)
 }
 

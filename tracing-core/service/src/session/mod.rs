@@ -16,6 +16,7 @@
 //! | `stop`, `end_report` | the end; what the consumer is told of it |
 //! | `clone`, `clone_request`, `pending_clone`, `copying` | copies of sessions, and of their buffers |
 //! | `detach` | sessions without a connection |
+//! | `snapshot_hits` | triggers that a consumer is to be told of |
 
 pub(crate) mod admission;
 pub(crate) mod buffer_charge;
@@ -46,6 +47,7 @@ pub(crate) mod sequence;
 pub(crate) mod set_up;
 pub(crate) mod shares;
 pub(crate) mod sink;
+pub(crate) mod snapshot_hits;
 pub(crate) mod start;
 pub(crate) mod state;
 pub(crate) mod stop;

@@ -6,13 +6,14 @@ use protos::{CloneSessionResponse, TraceConfig};
 use super::compressing::Compression;
 use super::config::{Checked, SourceFilter};
 use super::end_report::EndReport;
-use super::events::{ConcurrentEvent, PendingEvents, TriggerHit};
+use super::events::{ConcurrentEvent, PendingEvents};
 use super::file::SessionFile;
 use super::flush_request::{FinalFlush, FlushStrategy, PendingFlush};
 use super::instance::Instances;
 use super::life::Life;
 use super::life::SessionState;
 use super::sequence::SequenceIds;
+use super::snapshot_hits::SnapshotHits;
 use super::trigger_config::{TriggerMode, Triggers};
 use crate::accounts::BufferCharge;
 use crate::context::Context;
@@ -74,8 +75,8 @@ pub(crate) struct Session {
     pub(crate) triggers: Outlined<Triggers>,
     /// A trigger came that this session waited for.
     pub(crate) triggered: bool,
-    /// Triggers that its consumer will be told of later, by the number of the timer.
-    pub(crate) delayed_hits: BlockMap<u64, TriggerHit>,
+    /// Triggers that its consumer is to be told of.
+    pub(crate) snapshot_hits: SnapshotHits,
     pub(crate) instances: Instances,
     /// Producers that may write into its buffers, and how often writers of each had begun to drop packets before.
     pub(crate) producers: BlockMap<ProducerId, u32>,
@@ -131,7 +132,7 @@ impl Session {
             source_filters: Outlined::new(checked.filters),
             triggers: Outlined::new(checked.triggers),
             triggered: false,
-            delayed_hits: BlockMap::new(),
+            snapshot_hits: SnapshotHits::default(),
             instances: Instances::new(limits.instances_per_session_max),
             producers: BlockMap::new(),
             match_budget_exceeded: false,
@@ -209,7 +210,8 @@ impl Session {
         }
     }
 
-    fn add_loss(&mut self, loss: Loss, cx: &Context) {
+    /// Puts a loss into the ledger.
+    pub(crate) fn add_loss(&mut self, loss: Loss, cx: &Context) {
         let user = loss.who.user();
         let is_unlimited = !cx.accounts.is_limited(user) || user.is(self.uid);
         self.ledger.add(loss, is_unlimited, cx.now.boot_ns);

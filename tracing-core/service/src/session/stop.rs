@@ -406,9 +406,9 @@ pub(crate) fn trigger_timed_out(session: &Session, cx: &mut Context) {
 }
 
 /// Cancels the timers that a session may have after its end.
-pub(crate) fn cancel_timers(session: &Session, cx: &mut Context) {
-    for token in session.delayed_hits.keys() {
-        cx.timers.cancel(TimerKind::CloneHit, *token);
+pub(crate) fn cancel_timers(session: &mut Session, cx: &mut Context) {
+    for token in session.snapshot_hits.end_delays() {
+        cx.timers.cancel(TimerKind::CloneHit, token);
     }
     cx.timers.cancel(TimerKind::FileStall, session.id.get());
 }

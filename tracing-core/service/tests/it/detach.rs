@@ -5,13 +5,13 @@ use protos::consumer_port::Request;
 use protos::{AttachResponse, EnableTracingRequest};
 use protozero::Message as _;
 
-fn detach(shell: &mut Shell, consumer: &MockConsumer, key: &str) -> bool {
+pub(super) fn detach(shell: &mut Shell, consumer: &MockConsumer, key: &str) -> bool {
     let request = protos::DetachRequest { key: Some(key.into()), ..Default::default() };
     consumer.call(shell, Request::Detach(request))[0].response.is_some()
 }
 
 /// The config of the session, if there is one.
-fn attach(shell: &mut Shell, consumer: &MockConsumer, key: &str) -> Option<TraceConfig> {
+pub(super) fn attach(shell: &mut Shell, consumer: &MockConsumer, key: &str) -> Option<TraceConfig> {
     let request = protos::AttachRequest { key: Some(key.into()), ..Default::default() };
     let replies = consumer.call(shell, Request::Attach(request));
     AttachResponse::decode(replies[0].response.as_ref()?)

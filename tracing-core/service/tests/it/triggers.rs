@@ -12,11 +12,11 @@ use protozero::Message as _;
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 
-fn trigger(name: &str, delay_ms: u32) -> Trigger {
+pub(super) fn trigger(name: &str, delay_ms: u32) -> Trigger {
     Trigger { name: Some(name.into()), stop_delay_ms: Some(delay_ms), ..Default::default() }
 }
 
-fn waiting(mode: Mode, timeout_ms: u32, triggers: Vec<Trigger>) -> TraceConfig {
+pub(super) fn waiting(mode: Mode, timeout_ms: u32, triggers: Vec<Trigger>) -> TraceConfig {
     let trigger_config = TraceConfigTriggerConfig {
         trigger_mode: Some(mode),
         triggers,
@@ -34,7 +34,7 @@ fn stopping(triggers: Vec<Trigger>) -> TraceConfig {
     waiting(Mode::STOP_TRACING, 8_640_000, triggers)
 }
 
-fn fire(shell: &mut Shell, producer: &MockProducer, names: &[&str]) {
+pub(super) fn fire(shell: &mut Shell, producer: &MockProducer, names: &[&str]) {
     let request = protos::ActivateTriggersRequest {
         trigger_names: names.iter().map(|n| (*n).into()).collect(),
         ..Default::default()
@@ -44,7 +44,7 @@ fn fire(shell: &mut Shell, producer: &MockProducer, names: &[&str]) {
 }
 
 /// (name, delay) of the triggers in packets.
-fn received(packets: &[TracePacket]) -> Vec<(String, u64)> {
+pub(super) fn received(packets: &[TracePacket]) -> Vec<(String, u64)> {
     let of = |p: &TracePacket| match &p.data {
         Some(TracePacketData::Trigger(t)) => {
             assert!(t.producer_name.is_some() && t.trusted_producer_uid == Some(42));
@@ -57,7 +57,7 @@ fn received(packets: &[TracePacket]) -> Vec<(String, u64)> {
 }
 
 /// A producer "mock_producer" with "ds" and a consumer with a session of that config, after the set-up.
-fn session(shell: &mut Shell, config: TraceConfig) -> (MockProducer, MockConsumer) {
+pub(super) fn session(shell: &mut Shell, config: TraceConfig) -> (MockProducer, MockConsumer) {
     let mut producer = producer(shell, "mock_producer");
     producer.register_name(shell, "ds");
     let mut consumer = MockConsumer::connect(shell, 0);
@@ -316,7 +316,7 @@ fn skip_probability() {
     assert_eq!(received(&consumer.read(&mut shell)), [("a".into(), 1)]);
 }
 
-fn observe_clones(shell: &mut Shell, consumer: &MockConsumer) -> abi::ids::CallId {
+pub(super) fn observe_clones(shell: &mut Shell, consumer: &MockConsumer) -> abi::ids::CallId {
     let request = protos::ObserveEventsRequest {
         events_to_observe: vec![ObservableEventsType::TYPE_CLONE_TRIGGER_HIT],
         ..Default::default()
@@ -324,7 +324,7 @@ fn observe_clones(shell: &mut Shell, consumer: &MockConsumer) -> abi::ids::CallI
     shell.call_consumer(consumer.client, ConsumerRequest::ObserveEvents(request), None)
 }
 
-fn observed(
+pub(super) fn observed(
     shell: &mut Shell,
     consumer: &MockConsumer,
     call: abi::ids::CallId,

@@ -44,6 +44,9 @@ impl LossLedgerReason {
     pub const REASON_FILE_FULL: Self = Self(16);
     /// The session ended when writers of a producer had begun to drop packets, and the producer had not told of it yet.
     pub const REASON_DROPPED_AT_END: Self = Self(17);
+    /// A producer activated a trigger of CLONE_SNAPSHOT mode, and no snapshot was taken: too many waited for theirs, or the
+    /// session ended before a consumer asked for them.
+    pub const REASON_SNAPSHOT_NOT_TAKEN: Self = Self(18);
 }
 
 impl protozero::Enumeration for LossLedgerReason {
@@ -67,6 +70,7 @@ impl protozero::Enumeration for LossLedgerReason {
         ("REASON_LOCKED_OUT", 15),
         ("REASON_FILE_FULL", 16),
         ("REASON_DROPPED_AT_END", 17),
+        ("REASON_SNAPSHOT_NOT_TAKEN", 18),
     ];
     #[inline] fn from_i32(value: i32) -> Self { Self(value) }
     #[inline] fn to_i32(self) -> i32 { self.0 }
@@ -86,6 +90,7 @@ impl LossLedgerUnit {
     /// Losses of several units.
     pub const UNIT_LOSSES: Self = Self(5);
     pub const UNIT_PATCHES: Self = Self(6);
+    pub const UNIT_SNAPSHOTS: Self = Self(7);
 }
 
 impl protozero::Enumeration for LossLedgerUnit {
@@ -98,6 +103,7 @@ impl protozero::Enumeration for LossLedgerUnit {
         ("UNIT_PRODUCERS", 4),
         ("UNIT_LOSSES", 5),
         ("UNIT_PATCHES", 6),
+        ("UNIT_SNAPSHOTS", 7),
     ];
     #[inline] fn from_i32(value: i32) -> Self { Self(value) }
     #[inline] fn to_i32(self) -> i32 { self.0 }
