@@ -397,6 +397,55 @@ pub(crate) fn option(socket: BorrowedFd<'_>, option: c_int) -> io::Result<c_int>
     .map(|_| value)
 }
 
+/// `fstat`: the number of the socket behind a descriptor; none if it is another kind of file, or not open.
+pub(crate) fn socket_inode(fd: RawFd) -> Option<u64> {
+    // SAFETY: it consists of integers, for which zeros are a value.
+    let mut status: libc::stat = unsafe { mem::zeroed() };
+    // SAFETY: `status` is ours alone and lives until the call returns. A number that is not open is an error.
+    checked(unsafe { libc::fstat(fd, &raw mut status) }).ok()?;
+    (status.st_mode & libc::S_IFMT == libc::S_IFSOCK).then_some(status.st_ino as u64)
+}
+
+/// `dup3`: what `fd` names is closed, and it names the file of `by` from now on. Its owner closes it as before.
+pub(crate) fn replace(fd: RawFd, by: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: it takes and returns numbers. The caller knows that the owner of `fd` expects a closed connection.
+    checked(unsafe { libc::dup3(by.as_raw_fd(), fd, libc::O_CLOEXEC) }).map(drop)
+}
+
+/// A new stream socket of AF_UNIX.
+pub(crate) fn unix_socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+    // SAFETY: it takes and returns numbers.
+    let fd = checked(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
+    // SAFETY: the call opened `fd` for this caller, so nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// `connect` to a path of the file system, or to an abstract name.
+pub(crate) fn connect_unix(
+    socket: BorrowedFd<'_>,
+    name: &[u8],
+    is_abstract: bool,
+) -> io::Result<()> {
+    // SAFETY: it consists of integers, for which zeros are a value.
+    let mut address: libc::sockaddr_un = unsafe { mem::zeroed() };
+    address.sun_family = libc::AF_UNIX as _;
+    // A path ends with a NUL, and an abstract name begins with one.
+    let used = name.len().saturating_add(1);
+    let start = usize::from(is_abstract);
+    let is_cut = !is_abstract && name.contains(&0);
+    if name.is_empty() || is_cut || used > address.sun_path.len() {
+        return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
+    }
+    for (to, from) in address.sun_path.iter_mut().skip(start).zip(name) {
+        *to = *from as _;
+    }
+    let len = (mem::offset_of!(libc::sockaddr_un, sun_path) + used) as socklen_t;
+    // SAFETY: `len` is at most the size of `address`, which lives until the call returns.
+    checked(unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), len) })
+        .map(drop)
+}
+
 /// A new stream socket of AF_VSOCK.
 pub(crate) fn vsock_socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;

@@ -14,12 +14,14 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 pub use self::socket::{Awake, SocketConnection, SocketTransport, Transport, TransportConnection};
+use crate::limits;
 use abi::error::OsError;
 use abi::ids::CallId;
 use abi::ipc::{Port, Rejected};
 use abi::shm::Region;
 use abi::sync::{Arc, AtomicBool, Ordering};
 use os::shm::MapError;
+use os::socket::OpenSocket;
 
 /// An attachment of a request.
 #[derive(Debug, Default)]
@@ -90,6 +92,27 @@ impl From<OsError> for ConnectionError {
     }
 }
 
+/// Whether a service took no connection, because its queue of them was full all the time.
+#[must_use]
+pub fn is_queue_full(error: &OsError) -> bool {
+    std::io::Error::from_raw_os_error(error.errno).kind() == std::io::ErrorKind::WouldBlock
+}
+
+/// Prints what a user can do then.
+#[derive(Clone, Copy, Debug)]
+pub struct FullQueue;
+
+impl fmt::Display for FullQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = limits::CONNECT_TIMEOUT_MS / 1000;
+        write!(
+            f,
+            "the service took no connection for {seconds} s, and others wait for it, too: see whether it is stopped, \
+             or start it again"
+        )
+    }
+}
+
 /// A connection to port `P` of a service.
 pub trait Connection<P: Port>: Send {
     /// Calls a method. With `want_reply`, the answer comes through [`receive`](Self::receive). A service rejects a
@@ -118,6 +141,11 @@ pub trait Connection<P: Port>: Send {
     /// Whether the service has closed the connection. Waiting calls are rejected then, and this tells such a rejection
     /// from a refusal by the service.
     fn is_closed(&self) -> bool;
+
+    /// The socket below, which a forked child must leave to its parent; none if there is none.
+    fn socket(&self) -> Option<OpenSocket> {
+        None
+    }
 }
 
 /// Makes [`receive`](Connection::receive) return [`Received::Woken`]: the call that waits now, or else the next one.

@@ -13,7 +13,7 @@ use abi::shm::Region;
 use os::clock::Deadline;
 use os::poll::{self, Wake};
 use os::shm::{self, MapError};
-use os::socket::{self, Address, Stream};
+use os::socket::{self, Address, OpenSocket, Stream};
 
 /// Bytes asked from the kernel at a time: about the size of the largest frame.
 const READ_BYTES: usize = 128 * 1024;
@@ -45,6 +45,11 @@ pub trait Transport: Send {
 
     /// Closes the connection: nothing more is sent or received.
     fn close(&mut self);
+
+    /// The socket below, which a forked child must leave to its parent; none if there is none.
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 }
 
 /// Why a wait ended.
@@ -76,12 +81,21 @@ pub struct SocketTransport {
 }
 
 impl<P: Port> SocketConnection<P> {
-    /// Connects once, without waiting for an answer of the service.
+    /// Connects once, without waiting for an answer of the service, nor for room in its queue of connections
+    /// (`EAGAIN`).
     ///
     /// # Errors
     /// When no service listens at `address`, or this process may not connect.
     pub fn connect(address: &Address) -> Result<Self, OsError> {
         Self::from_stream(Stream::connect(address)?)
+    }
+
+    /// As [`connect`](Self::connect), but waits up to `timeout` for room in the queue of the service.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_within(address: &Address, timeout: Duration) -> Result<Self, OsError> {
+        Self::from_stream(Stream::connect_within(address, timeout)?)
     }
 
     /// Uses a connected socket.
@@ -126,6 +140,10 @@ impl Transport for SocketTransport {
 
     fn close(&mut self) {
         self.stream.shutdown();
+    }
+
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.stream.as_fd())
     }
 }
 
@@ -255,5 +273,9 @@ impl<P: Port, T: Transport> Connection<P> for TransportConnection<P, T> {
 
     fn is_closed(&self) -> bool {
         self.client.is_closed()
+    }
+
+    fn socket(&self) -> Option<OpenSocket> {
+        self.transport.socket().and_then(OpenSocket::of)
     }
 }

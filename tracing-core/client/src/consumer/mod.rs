@@ -30,14 +30,14 @@ use protozero::{Message, Reader, Value};
 pub use self::error::ConsumerError;
 pub use self::read::{OpenRead, ReadError, ReadPacket, ReadSummary, ReplyReader, TraceFileWriter};
 use super::connection::{Attachment, Connection, ConnectionWaker, Received, SocketConnection};
-use crate::limits::{CALL_TIMEOUT_MS, CLONE_TIMEOUT_MS, FLUSH_GRACE_MS};
+use crate::limits::{CALL_TIMEOUT_MS, CLONE_TIMEOUT_MS, CONNECT_TIMEOUT_MS, FLUSH_GRACE_MS};
 use abi::ids::CallId;
 use abi::ipc::port::ConsumerPort;
 use abi::ipc::{Port, Rejected};
 use abi::limits::{FLUSH_TIMEOUT_MS, IPC_ARGS_BYTES_MAX};
 use abi::sync::Arc;
 use os::clock::Deadline;
-use os::socket::{self, Address};
+use os::socket::{self, Address, OpenSocket};
 
 /// Why a [`Consumer::wait`] returned.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,12 +83,14 @@ enum Step {
 }
 
 impl Consumer {
-    /// Connects to the service at `address`.
+    /// Connects to the service at `address`. If its queue of connections is full, waits up to ten seconds for room.
     ///
     /// # Errors
-    /// [`ConsumerError::Connect`] when no service listens there, or this process may not connect.
+    /// [`ConsumerError::Connect`] when no service listens there, or takes no connection, or this process may not
+    /// connect.
     pub fn connect(address: &Address) -> Result<Self, ConsumerError> {
-        let connection = SocketConnection::<ConsumerPort>::connect(address)
+        let timeout = Duration::from_millis(CONNECT_TIMEOUT_MS);
+        let connection = SocketConnection::<ConsumerPort>::connect_within(address, timeout)
             .map_err(|error| ConsumerError::Connect { address: address.clone(), error })?;
         Ok(Self::with_connection(Box::new(connection)))
     }
@@ -119,6 +121,12 @@ impl Consumer {
     #[must_use]
     pub fn waker(&self) -> ConnectionWaker {
         self.connection.waker()
+    }
+
+    /// The socket of the connection, for a process that forks; none if the service is in this process.
+    #[must_use]
+    pub fn socket(&self) -> Option<OpenSocket> {
+        self.connection.socket()
     }
 
     /// Asks for a session with `config`. With `write_into_file` and no `output_path`, the service writes into `file`,

@@ -86,6 +86,7 @@ pub(super) enum Stepped {
 impl ProducerConnection {
     pub(super) fn new(shared: Arc<Shared>, link: Link, park: Arc<dyn Park>) -> Self {
         shared.lock().waker = Some(link.waker());
+        shared.set_socket(link.socket());
         Self {
             shared,
             link,
@@ -130,6 +131,7 @@ impl ProducerConnection {
                 self.ask_again(done);
             }
         }
+        self.shared.set_socket(None);
         let mut state = self.shared.lock();
         state.waker = None;
         state.connected = false;

@@ -22,8 +22,9 @@ const RECONNECT_REFUSED_LAST: Duration = Duration::from_secs(30);
 /// A connection that lasted this long resets the pauses.
 const GOOD_CONNECTION: Duration = Duration::from_secs(2);
 
-pub(super) fn connect(address: &Address) -> Result<Link, OsError> {
-    Ok(Box::new(SocketConnection::connect(address)?))
+/// Connects, and waits up to `timeout` for room in the queue of a service.
+pub(super) fn connect(address: &Address, timeout: Duration) -> Result<Link, OsError> {
+    Ok(Box::new(SocketConnection::connect_within(address, timeout)?))
 }
 
 /// The pause before the next attempt to connect: it grows until a connection lasts.
@@ -83,7 +84,7 @@ impl Io {
     }
 
     pub(super) fn run(self, first: Option<Link>) {
-        let mut link = first;
+        let mut link = first.or_else(|| self.connect());
         let mut backoff = Backoff::default();
         loop {
             let mut pause = backoff.absent();
@@ -96,11 +97,10 @@ impl Io {
                 }
                 pause = backoff.lost(accepted, since.elapsed());
             }
-            let Some(address) = &self.again else { break };
-            if !self.pause(pause) {
+            if self.again.is_none() || !self.pause(pause) {
                 break;
             }
-            link = connect(address).ok();
+            link = self.connect();
         }
         let mut state = self.shared.lock();
         state.ended = true;
@@ -109,6 +109,11 @@ impl Io {
         drop(state);
         drop(controls);
         self.shared.changed.notify_all();
+    }
+
+    /// One attempt. A service with a full queue counts as absent: the pause after it leaves the queue to others.
+    fn connect(&self) -> Option<Link> {
+        connect(self.again.as_ref()?, Duration::ZERO).ok()
     }
 
     /// Serves one connection. Returns why it ended, and whether the service accepted the producer.

@@ -37,6 +37,7 @@ use self::shared::{Control, Shared};
 pub use self::startup::{StartupAbort, StartupCallback, StartupEvent, StartupOptions};
 use super::connection::Connection;
 use super::data_source::DataSource;
+use crate::limits;
 use abi::ipc::port::ProducerPort;
 use abi::sync::{Arc, AtomicU64, Ordering};
 use os::clock::Deadline;
@@ -54,8 +55,9 @@ pub struct Producer {
 impl Producer {
     /// Connects to a service over its socket.
     ///
-    /// With [`reconnect`](ProducerOptions::reconnect) this succeeds also without a service: data sources can be
-    /// registered at once and are offered when a service starts.
+    /// With [`reconnect`](ProducerOptions::reconnect) a thread connects, so this does not wait, and succeeds also
+    /// without a service: data sources can be registered at once and are offered when a service starts. Otherwise it
+    /// waits up to ten seconds for room in the queue of a service.
     ///
     /// # Errors
     /// When the address is bad, no service listens (without `reconnect`), or a thread cannot be started.
@@ -64,15 +66,13 @@ impl Producer {
             Some(address) => address.clone(),
             None => Address::parse(defaults().producer).map_err(ProducerError::Address)?,
         };
-        let first = match io::connect(&address) {
-            Ok(connection) => Some(connection),
-            Err(_) if options.reconnect => None,
-            Err(error) => {
-                return Err(ProducerError::Connect { address: address.to_string(), error });
-            }
-        };
-        let again = options.reconnect.then_some(address);
-        Self::run(options, first, again)
+        if options.reconnect {
+            return Self::run(options, None, Some(address));
+        }
+        let timeout = Duration::from_millis(limits::CONNECT_TIMEOUT_MS);
+        let first = io::connect(&address, timeout)
+            .map_err(|error| ProducerError::Connect { address: address.to_string(), error })?;
+        Self::run(options, Some(first), None)
     }
 
     /// A producer on a connection that exists, such as one to a service in this process (`InProcessService::producer`
@@ -194,6 +194,13 @@ impl Producer {
     /// Whether the service has accepted this producer.
     pub fn is_connected(&self) -> bool {
         self.shared.lock().connected
+    }
+
+    /// In a forked child: closes the connection that it shares with its parent, for this process alone. Else the
+    /// service would not learn that the parent has ended while the child lives. The threads of the producer are those
+    /// of the parent, so the child must not use the producer otherwise, and must not drop it.
+    pub fn leave_to_parent(&self) {
+        self.shared.leave_to_parent();
     }
 
     /// Waits until the connection has ended for good, or `timeout` has passed. True if it has ended.

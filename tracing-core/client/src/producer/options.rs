@@ -6,6 +6,7 @@ use protos::InitializeConnectionRequest;
 use protos::InitializeConnectionRequestProducerSMBScrapingMode as Mode;
 
 use super::startup::{Begun, StartupOptions};
+use crate::connection::{FullQueue, is_queue_full};
 use crate::write::{ArbiterOptions, Park};
 use abi::error::OsError;
 use abi::limits::{
@@ -183,6 +184,9 @@ impl fmt::Display for ProducerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Address(error) => error.fmt(f),
+            Self::Connect { address, error } if is_queue_full(error) => {
+                write!(f, "cannot connect to {address}: {FullQueue}")
+            }
             Self::Connect { address, error } => {
                 write!(f, "cannot connect to {address}: {} (is traced running?)", error.reason())
             }

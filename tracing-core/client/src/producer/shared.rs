@@ -18,8 +18,9 @@ use crate::limits;
 use abi::ipc::port::{Port as _, ProducerPort};
 use abi::limits::IPC_ARGS_BYTES_MAX;
 use abi::map::SortedMap;
-use abi::sync::{Arc, Condvar, Mutex, MutexGuard, lock};
+use abi::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, lock};
 use os::queue::Sender;
+use os::socket::OpenSocket;
 
 pub(super) fn register_request(descriptor: &Arc<DataSourceDescriptor>) -> Request {
     Request::RegisterDataSource(RegisterDataSourceRequest {
@@ -71,15 +72,36 @@ pub(super) struct Shared {
     pub(super) state: Mutex<SharedState>,
     /// Signalled when the I/O thread has a request while it is not connected, and when it connects or ends.
     pub(super) changed: Condvar,
+    /// The socket of the connection, in bits; 0 is none. Not under the lock: another thread may hold that at a fork.
+    socket: AtomicU64,
 }
 
 impl Shared {
     pub(super) fn new(options: ProducerOptions, events: Sender<SourceEvent>) -> Self {
-        Self { options, events, state: Mutex::default(), changed: Condvar::new() }
+        Self {
+            options,
+            events,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            socket: AtomicU64::new(0),
+        }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, SharedState> {
         lock(&self.state)
+    }
+
+    /// A connection begins, with this socket, or ends.
+    pub(super) fn set_socket(&self, socket: Option<OpenSocket>) {
+        self.socket.store(socket.map_or(0, OpenSocket::to_bits), Ordering::Relaxed);
+    }
+
+    /// In a forked child.
+    pub(super) fn leave_to_parent(&self) {
+        match self.socket.swap(0, Ordering::Relaxed) {
+            0 => {}
+            bits => OpenSocket::from_bits(bits).leave_to_parent(),
+        }
     }
 
     /// Queues a request for the I/O thread. It is dropped if the thread has ended, or if too many wait.

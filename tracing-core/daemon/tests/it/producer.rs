@@ -30,7 +30,7 @@ use client::write::{BufferExhaustedPolicy, TraceWriter};
 use daemon::in_process::InProcessService;
 use daemon::serve::{Server, ServerOptions, service_config};
 use os::shm::MapError;
-use os::socket::Address;
+use os::socket::{Address, Stream};
 
 /// No limit: a machine under load must not make a test fail.
 const FOREVER: Duration = Duration::MAX;
@@ -212,6 +212,34 @@ fn reconnecting() {
     let service = server(&directory);
     assert!(producer.sync(FOREVER));
     record(&service, &told);
+    drop(producer);
+    service.stop().unwrap();
+    let _ = std::fs::remove_dir_all(directory);
+}
+
+/// A process listens and accepts nobody, and its queue is full: a program goes on, and the service that comes next gets
+/// it.
+#[test]
+fn a_full_queue_stops_no_producer() {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
+    let directory = directory("full");
+    std::fs::create_dir_all(&directory).unwrap();
+    let path = directory.join("producer");
+    let listener = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&listener, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let address = Address::Path(path.clone());
+    let waiting: Vec<_> = std::iter::from_fn(|| Stream::connect(&address).ok()).collect();
+    assert!(!waiting.is_empty());
+    let mut options = ProducerOptions::new("test");
+    options.address = Some(address);
+    drop(Producer::connect(options.clone()).unwrap());
+    let producer = Producer::connect(options).unwrap();
+    assert!(!producer.sync(Duration::ZERO) && !producer.is_connected());
+    drop((waiting, listener));
+    std::fs::remove_file(&path).unwrap();
+    let service = server(&directory);
+    assert!(producer.sync(FOREVER));
     drop(producer);
     service.stop().unwrap();
     let _ = std::fs::remove_dir_all(directory);

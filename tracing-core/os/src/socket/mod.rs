@@ -19,6 +19,7 @@ mod lock;
 mod names;
 #[cfg(all(test, feature = "host"))]
 mod open_folder;
+mod open_socket;
 mod stream;
 mod vsock;
 
@@ -34,4 +35,5 @@ pub use self::credentials::Credentials;
 pub use self::descriptors::{DESCRIPTORS_PER_MESSAGE, Openable};
 #[cfg(feature = "host")]
 pub use self::listen::{ListenError, Listener};
+pub use self::open_socket::OpenSocket;
 pub use self::stream::{Received, Stream};

@@ -1,18 +1,23 @@
 //! A connection: bytes and a few descriptors in both directions.
 
-use std::io::{ErrorKind, IoSlice};
-use std::net::TcpStream;
+use std::io::{self, ErrorKind, IoSlice};
+use std::net::{TcpStream, ToSocketAddrs as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::net::{SocketAddr, UnixStream};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 #[cfg(feature = "host")]
 use super::credentials::{self, Credentials};
 #[cfg(feature = "host")]
 use super::names;
 use super::{Address, fallback, vsock};
+use crate::clock::Deadline;
 use crate::{failed, failed_with_name, sys};
 use abi::error::OsError;
+
+/// How long another machine may take to answer. The system would wait for minutes.
+const REMOTE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connected socket. Its calls never block.
 #[derive(Debug)]
@@ -36,17 +41,27 @@ pub enum Received {
 }
 
 impl Stream {
-    /// Connects to `address`, once.
+    /// Connects to `address`, once. On this machine it does not wait: `EAGAIN` if the process that listens there has a
+    /// full queue of connections. Another machine has five seconds for its answer, after its name was looked up.
     ///
     /// # Errors
     /// When no process listens there, or this process may not connect; or when another user listens at a default
     /// socket in `/tmp`.
     pub fn connect(address: &Address) -> Result<Self, OsError> {
-        let name = match address {
-            Address::Path(path) => SocketAddr::from_pathname(path),
-            Address::Abstract(name) => SocketAddr::from_abstract_name(name),
+        Self::connect_within(address, Duration::ZERO)
+    }
+
+    /// As [`connect`](Self::connect), but waits up to `timeout` for room in a full queue, and at least as long for
+    /// another machine.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_within(address: &Address, timeout: Duration) -> Result<Self, OsError> {
+        let stream = match address {
+            Address::Path(path) => connect_unix((path.as_os_str().as_bytes(), false), timeout),
+            Address::Abstract(name) => connect_unix((name, true), timeout),
             Address::Tcp { host, port } => {
-                let stream = TcpStream::connect((host.as_str(), *port))
+                let stream = connect_tcp(host, *port, timeout.max(REMOTE_TIMEOUT))
                     .map_err(|error| failed_with_name("connect")(error).on(address))?;
                 // A small request must not wait for the acknowledgement of the request before.
                 let _ = stream.set_nodelay(true);
@@ -56,19 +71,10 @@ impl Stream {
                 let fd = vsock::connect(*cid, *port).map_err(|error| error.on(address))?;
                 return Ok(Self { fd, unix: false });
             }
-        }
-        // The standard library refuses a name without an error number.
-        .map_err(|_| OsError::new("connect", libc::ENAMETOOLONG).on(address))?;
-        loop {
-            match UnixStream::connect_addr(&name) {
-                Ok(stream) => {
-                    fallback::check_service(address, stream.as_fd())?;
-                    return Ok(Self { fd: stream.into(), unix: true });
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(failed("connect")(error).on(address)),
-            }
-        }
+        };
+        let stream = stream.map_err(|error| failed("connect")(error).on(address))?;
+        fallback::check_service(address, stream.as_fd())?;
+        Ok(Self { fd: stream.into(), unix: true })
     }
 
     /// Two ends of one connection, as AF_UNIX.
@@ -190,4 +196,43 @@ impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+/// Connects to a path, or to an abstract name. After `timeout` in a full queue the error is `EAGAIN`.
+fn connect_unix((name, is_abstract): (&[u8], bool), timeout: Duration) -> io::Result<UnixStream> {
+    let deadline = Deadline::after(Some(timeout));
+    let stream = UnixStream::from(sys::unix_socket()?);
+    loop {
+        // The kernel takes the timeout of writes for that of the connection, too. All later calls do not block.
+        match deadline.left().unwrap_or_default() {
+            Duration::ZERO => stream.set_nonblocking(true)?,
+            left => stream.set_write_timeout(Some(left))?,
+        }
+        match sys::connect_unix(stream.as_fd(), name, is_abstract) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            connected => return connected.map(|()| stream),
+        }
+    }
+}
+
+/// Connects to the first address of `host` that answers.
+fn connect_tcp(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
+    let addresses = (host, port).to_socket_addrs()?;
+    let deadline = Deadline::after(Some(timeout));
+    let mut last = io::Error::from(ErrorKind::HostUnreachable);
+    for address in addresses {
+        let left = deadline.left().unwrap_or_default();
+        if left.is_zero() {
+            break;
+        }
+        match TcpStream::connect_timeout(&address, left) {
+            Ok(stream) => return Ok(stream),
+            // The standard library gives it no number.
+            Err(error) if error.kind() == ErrorKind::TimedOut => {
+                last = io::Error::from_raw_os_error(libc::ETIMEDOUT);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }

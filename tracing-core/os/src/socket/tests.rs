@@ -476,6 +476,56 @@ fn options_that_add_control_messages_are_switched_off() {
     }
 }
 
+/// Nobody accepts, and a connection that waits fills the queue: a client must not wait with it for ever.
+#[test]
+fn a_full_queue_stops_no_client() {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
+    let dir = Dir::new("full");
+    let address = dir.address("socket");
+    let Address::Path(path) = &address else { unreachable!() };
+    let listener = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&listener, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let mut waiting = Vec::new();
+    let full = loop {
+        match Stream::connect(&address) {
+            Ok(stream) => waiting.push(stream),
+            Err(error) => break error,
+        }
+    };
+    assert!(!waiting.is_empty());
+    assert_eq!(full.errno, libc::EAGAIN, "{full}");
+    let short = std::time::Duration::from_millis(1);
+    let after = Stream::connect_within(&address, short).unwrap_err();
+    assert_eq!(after.errno, libc::EAGAIN, "{after}");
+    // Somebody accepts, so there is room.
+    let long = std::time::Duration::from_secs(600);
+    let connected = std::thread::scope(|scope| {
+        let connected = scope.spawn(|| Stream::connect_within(&address, long));
+        let _accepted = rustix::net::accept(&listener).unwrap();
+        connected.join().unwrap()
+    });
+    connected.unwrap();
+}
+
+/// Names that do not fit into the structure of the kernel, or end in the middle of a path.
+#[test]
+fn names_of_sockets_that_cannot_be() {
+    for address in [
+        Address::Path(PathBuf::from("x".repeat(108))),
+        Address::Path(PathBuf::from("a\0b")),
+        Address::Abstract(vec![b'x'; 108]),
+    ] {
+        let error = Stream::connect(&address).unwrap_err();
+        assert_eq!(error.errno, libc::ENAMETOOLONG, "{error}");
+    }
+    let longest = Address::Abstract(vec![b'x'; 107]);
+    let listener = Listener::bind(&longest).unwrap();
+    Stream::connect(&longest).unwrap();
+    drop(listener);
+    assert_eq!(Stream::connect(&longest).unwrap_err().errno, libc::ECONNREFUSED);
+}
+
 /// Only root can be another user. For others their own service is the one at hand.
 #[test]
 fn a_squatter_at_the_default_socket_is_refused() {

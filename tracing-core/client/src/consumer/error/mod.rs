@@ -4,7 +4,7 @@ use core::fmt;
 
 use protozero::DecodeError;
 
-use crate::connection::ConnectionError;
+use crate::connection::{ConnectionError, FullQueue, is_queue_full};
 use abi::error::OsError;
 use abi::limits;
 use os::socket::{Address, AddressError};
@@ -67,6 +67,9 @@ impl fmt::Display for ConsumerError {
         match self {
             Self::Address(error) => error.fmt(f),
             Self::Connect { address, error } => {
+                if is_queue_full(error) {
+                    return write!(f, "cannot connect to {address}: {}", FullQueue);
+                }
                 write!(f, "cannot connect to {address}: {}", error.reason())?;
                 match std::io::Error::from_raw_os_error(error.errno).kind() {
                     std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {

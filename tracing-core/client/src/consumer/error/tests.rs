@@ -16,7 +16,12 @@ fn errors_print_their_text_for_people() {
     let os = || OsError::new("connect", 2);
     let address = Address::parse("/tmp/x").unwrap();
     let bad_address = || Address::parse("").unwrap_err();
-    let errors: [(Box<dyn Error>, &str); 9] = [
+    let full = || OsError::new("connect", 11);
+    const FULL: &str = "cannot connect to /tmp/x: the service took no connection for 10 s, and others wait for it, too: \
+                        see whether it is stopped, or start it again";
+    let errors: [(Box<dyn Error>, &str); 11] = [
+        (Box::new(ProducerError::Connect { address: "/tmp/x".into(), error: full() }), FULL),
+        (Box::new(ConsumerError::Connect { address: address.clone(), error: full() }), FULL),
         (Box::new(os()), "connect: No such file or directory (os error 2)"),
         (Box::new(bad_address()), "bad socket address \"\": it is empty"),
         (Box::new(MapError::NotMemory), "the descriptor is not shared memory"),
