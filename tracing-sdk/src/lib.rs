@@ -152,6 +152,7 @@ pub mod __private {
     pub use crate::intern::{StaticName, key_of};
     pub use crate::on::ON;
     pub use crate::sequence::Arguments;
+    pub use crate::site::call_site::{CounterSite, StateSite};
     pub use crate::site::future::{end_error, end_result, end_return, traced_until};
     pub use crate::site::guard::{Slice, TrackSlice};
     #[cfg(feature = "off")]

@@ -201,8 +201,9 @@ macro_rules! end {
     }};
 }
 
-/// Records the value of a counter, while a session records its category. A static [`Counter`](crate::Counter) also
-/// remembers its value for sessions that start later.
+/// Records the value of a counter, while a session records its category. Meanwhile the value is remembered: sessions
+/// that start then begin with it, and so does what is left of a ring buffer. A static [`Counter`](crate::Counter) also
+/// remembers what it is set to while no session records.
 ///
 /// ```
 /// use tracing_sdk::{Unit, categories, counter};
@@ -216,9 +217,10 @@ macro_rules! end {
 macro_rules! counter {
     ($category:expr, $name:literal, $value:expr $(, $option:ident = $setting:expr)* $(,)?) => {
         if $crate::__private::ON && $crate::__private::CategoryRef::is_on(&$category) {
-            let counter = $crate::__static!($crate::Counter<'static> =
-                $crate::Counter::new($name)$(.$option($setting))*);
-            counter.record(&$category, $value);
+            let counter = $crate::__static!($crate::__private::CounterSite =
+                $crate::__private::CounterSite::new(
+                    $crate::Counter::new($name)$(.$option($setting))*));
+            counter.set(&$category, $value);
         }
     };
     ($($other:tt)*) => {
@@ -229,8 +231,9 @@ macro_rules! counter {
     };
 }
 
-/// Records a state, while a session records its category; `None` is no state. A static [`State`](crate::State) also
-/// remembers its value for sessions that start later.
+/// Records a state, while a session records its category; `None` is no state. It is remembered as the value of
+/// [`counter!`](crate::counter) is. A static [`State`](crate::State) also remembers what it is set to while no session
+/// records.
 ///
 /// ```
 /// use tracing_sdk::{categories, state};
@@ -244,8 +247,11 @@ macro_rules! counter {
 macro_rules! state {
     ($category:expr, $name:literal, $value:expr) => {
         if $crate::__private::ON && $crate::__private::CategoryRef::is_on(&$category) {
-            let state = $crate::__static!($crate::State<'static> = $crate::State::new($name));
-            state.record(&$category, $crate::__private::StateValue::text(&$value));
+            let state = $crate::__static!(
+                $crate::__private::StateSite =
+                    $crate::__private::StateSite::new($crate::State::new($name))
+            );
+            state.set(&$category, $crate::__private::StateValue::text(&$value));
         }
     };
     ($($other:tt)*) => {

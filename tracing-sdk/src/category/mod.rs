@@ -289,6 +289,13 @@ impl Members {
     }
 }
 
+impl Members {
+    /// As [`instances`](Self::instances), of the members that are registered. Takes no lock.
+    pub(crate) fn known_instances(self) -> u32 {
+        self.as_slice().iter().fold(0, |bits, member| bits | member.load()) & !NEW
+    }
+}
+
 impl CategoryRef for &'static Category {
     #[inline(always)]
     fn bits(self) -> u32 {

@@ -6,9 +6,11 @@
 //! | [`kept`] | what a guard keeps |
 //! | [`future`] | slices of futures: whole lives and polls |
 //! | [`sticky`] | counters and states whose last value every session gets |
+//! | [`call_site`] | those of `counter!` and `state!` |
 //! | [`remembered`] | that last value, which one thread reads while others change it |
 //! | [`time`] | times of the program |
 
+pub(crate) mod call_site;
 pub(crate) mod future;
 pub(crate) mod guard;
 mod kept;

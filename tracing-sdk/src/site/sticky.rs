@@ -1,5 +1,13 @@
-//! Counters and states. Statics remember their last value, and every session gets it when it starts and after each
-//! clear: otherwise a value that rarely changes would be missing in most traces.
+//! Counters and states. Their last value is remembered, and every session gets it when it starts and after each clear:
+//! otherwise a value that rarely changes would be missing in most traces.
+//!
+//! | | remembered | forgotten |
+//! |---|---|---|
+//! | static | always | by `forget` |
+//! | call site of `counter!` and `state!` | while a session records it | when a session starts before which none did |
+//!
+//! A call site that no session records does not look at its value, so what was recorded before is not known to be true
+//! any more.
 //!
 //! The thread of the data source writes the remembered values, on its own sequence. Another thread may change a value
 //! meanwhile. So a remembered value is written with a time at which it was true.
@@ -19,9 +27,31 @@ use crate::site::remembered::Remembered;
 use crate::track::{Track, Unit};
 
 /// What can be replayed. Only what sets such a static names its type, so a program contains the code of those it has.
-trait Sticky: Sync {
+pub(super) trait Sticky: Sync {
     /// Writes the last value to the instances in `bits`.
     fn replay(&self, bits: u32, members: Members);
+
+    /// Its track, and what it is, if call sites may share it.
+    fn shared(&'static self) -> Shared;
+
+    /// Forgets what is not in the list.
+    fn forget(&self) {}
+}
+
+/// What call sites of one track share.
+#[derive(Clone, Copy)]
+pub(super) enum Shared {
+    Counter(&'static Counter<'static>),
+    State(&'static State<'static>),
+}
+
+impl Shared {
+    fn track(self) -> &'static Track<'static> {
+        match self {
+            Self::Counter(counter) => &counter.track,
+            Self::State(state) => &state.track,
+        }
+    }
 }
 
 impl Sticky for Counter<'static> {
@@ -29,6 +59,14 @@ impl Sticky for Counter<'static> {
         if let Some((time_ns, value)) = self.settled() {
             write_counter(bits, &self.track, value, Some(time_ns));
         }
+    }
+
+    fn shared(&'static self) -> Shared {
+        Shared::Counter(self)
+    }
+
+    fn forget(&self) {
+        self.last.forget();
     }
 }
 
@@ -38,6 +76,10 @@ impl Sticky for State<'static> {
             write_state(bits, members, &self.track, value.as_deref(), Some(time_ns));
         }
     }
+
+    fn shared(&'static self) -> Shared {
+        Shared::State(self)
+    }
 }
 
 /// One lock for all statics: a fork must take it, and cannot find others.
@@ -46,13 +88,30 @@ static ALL: Mutex<List> = Mutex::new(Vec::new());
 /// The list, while the process forks.
 pub(crate) struct Locked(#[expect(dead_code, reason = "it is held")] MutexGuard<'static, List>);
 
-type List = Vec<Entry>;
+pub(super) type List = Vec<Entry>;
 
 #[derive(Clone)]
-struct Entry {
+pub(super) struct Entry {
     sticky: &'static dyn Sticky,
     members: Members,
     last: Last,
+    /// Call sites have it: they do not set it while no session records it.
+    is_of_sites: bool,
+}
+
+impl Entry {
+    pub(super) fn new(sticky: &'static dyn Sticky, members: Members, is_of_sites: bool) -> Self {
+        Self { sticky, members, last: Last::default(), is_of_sites }
+    }
+
+    /// Whether a call site with this track and these categories shares it.
+    fn is_of(&self, track: &Track<'_>, members: Members) -> bool {
+        let names = |members: &Members| {
+            members.as_slice().iter().map(|category| category.name()).collect::<Vec<_>>()
+        };
+        self.sticky.shared().track().uuid() == track.uuid()
+            && names(&self.members) == names(&members)
+    }
 }
 
 /// The last value of a state. The memory of the text is kept, so that a change allocates nothing.
@@ -69,8 +128,24 @@ pub(crate) fn lock_for_fork() -> Locked {
     Locked(all())
 }
 
-fn all() -> MutexGuard<'static, List> {
+pub(super) fn all() -> MutexGuard<'static, List> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What is remembered for a track and these categories.
+pub(super) fn find(list: &[Entry], track: &Track<'_>, members: Members) -> Option<Shared> {
+    let found = list.iter().find(|entry| entry.is_of(track, members));
+    found.map(|entry| entry.sticky.shared())
+}
+
+/// Forgets what call sites have set and no session records. Called before a session starts, while no other one can.
+pub(crate) fn forget_unrecorded() {
+    for entry in all().iter_mut() {
+        if entry.is_of_sites && entry.members.known_instances() == 0 {
+            entry.last = Last::default();
+            entry.sticky.forget();
+        }
+    }
 }
 
 /// Writes the last values to the instances in `bits`.
@@ -118,7 +193,7 @@ pub(crate) fn replay(bits: u32) {
 #[derive(Debug)]
 pub struct Counter<'a> {
     track: Track<'a>,
-    last: Remembered,
+    pub(super) last: Remembered,
     is_listed: AtomicBool,
 }
 
@@ -177,7 +252,7 @@ impl Counter<'static> {
     fn list(&'static self, category: impl CategoryRef) {
         if !self.is_listed.swap(true, Ordering::Relaxed) {
             let members = category.members();
-            all().push(Entry { sticky: self, members, last: Last::default() });
+            all().push(Entry::new(self, members, false));
         }
     }
 
@@ -356,20 +431,26 @@ impl State<'static> {
         if !ON {
             return;
         }
-        let mut all = all();
+        self.remember(category.members(), value);
+        self.record(category, value);
+    }
+
+    pub(super) fn list(&'static self, all: &mut List, members: Members, is_of_sites: bool) {
         if self.number.load(Ordering::Relaxed) == 0 {
-            let members = category.members();
-            all.push(Entry { sticky: self, members, last: Last::default() });
+            all.push(Entry::new(self, members, is_of_sites));
             self.number.store(all.len(), Ordering::Relaxed);
         }
+    }
+
+    pub(super) fn remember(&'static self, members: Members, value: Option<&str>) {
+        let mut all = all();
+        self.list(&mut all, members, false);
         if let Some(Entry { last, .. }) = self.entry(&mut all) {
             last.is_known = true;
             last.is_cleared = value.is_none();
             last.text.clear();
             last.text.push_str(value.unwrap_or_default());
         }
-        drop(all);
-        self.record(category, value);
     }
 }
 

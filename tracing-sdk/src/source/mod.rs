@@ -68,7 +68,8 @@ impl DataSource for TrackEventSource {
     fn start(&mut self, instance: &Instance) {
         let interception = interceptor::start(instance.config());
         let for_threads = interception.as_ref().map(Interception::for_threads);
-        let Some(slot) = registry::start(instance.clone(), for_threads) else {
+        let forget = sticky::forget_unrecorded;
+        let Some(slot) = registry::start(instance.clone(), for_threads, forget) else {
             crate::report::report!(
                 "a session is not recorded: {} sessions with `{NAME}` run already, and more are not \
                  possible; stop one of them",

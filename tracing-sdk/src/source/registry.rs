@@ -184,9 +184,21 @@ pub(crate) fn listed() -> Vec<&'static Category> {
     listed.copied().filter(|category| names.insert(category.name(), 0).is_none()).collect()
 }
 
-/// Starts an instance, and returns its slot; none if all are taken.
-pub(crate) fn start(instance: Instance, interceptor: Option<ForThreads>) -> Option<usize> {
+/// All categories that the program has used or registered.
+#[cfg(feature = "session")]
+pub(crate) fn known() -> Vec<&'static Category> {
+    lock().categories.clone()
+}
+
+/// Starts an instance, and returns its slot; none if all are taken. Calls `before` while no other instance can start or
+/// stop.
+pub(crate) fn start(
+    instance: Instance,
+    interceptor: Option<ForThreads>,
+    before: fn(),
+) -> Option<usize> {
     let mut registry = lock();
+    before();
     let settings = Settings::new(instance.config().track_event_config.as_ref());
     let is_intercepted = u32::from(interceptor.is_some());
     let clears = AtomicU32::new(0);

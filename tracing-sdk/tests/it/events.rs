@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::time::{Duration, Instant, SystemTime};
 
-use tracing_sdk::session::record;
+use tracing_sdk::session::{Config, Session, record};
 use tracing_sdk::{
     Flow, State, Track, Unit, cat, categories, counter, end, function, instant, slice, state,
 };
@@ -17,7 +17,7 @@ categories! {
     /// Counters and states: later sessions begin with their values.
     N = "n";
     M = "m";
-    P = "p";
+    P = "sites";
 }
 
 pub(crate) fn recorded(category: &str, work: impl FnOnce()) -> Vec<u8> {
@@ -393,11 +393,59 @@ fn a_panic_in_the_arguments_of_an_end_ends_the_slice_in_all_sessions() {
     assert_eq!(events(&inner), ["begin a work", "end"]);
 }
 
+/// Between sessions a call site does not look at its value: what it was before may be wrong.
 #[test]
-fn counters_at_call_sites_are_not_repeated() {
-    let trace = recorded("p", || counter!(P, "at a call site", 5));
-    assert_eq!(events(&trace), ["counter 5"]);
-    assert_eq!(events(&recorded("p", || {})), [""; 0]);
+fn what_call_sites_have_set_is_forgotten_when_no_session_records_it() {
+    let trace = recorded("sites", || {
+        counter!(P, "at a call site", 5);
+        state!(P, "state of a call site", "busy");
+    });
+    assert_eq!(events(&trace), ["counter 5", "state sites busy"]);
+    assert_eq!(events(&recorded("sites", || {})), [""; 0]);
+}
+
+#[test]
+fn call_sites_remember_their_value_while_a_session_records_it() {
+    let _alone = alone();
+    let begin = |events: Vec<String>| {
+        let trace = record(&["sites"], || {}).expect("a recording");
+        assert_eq!(crate::trace::events(&trace), events);
+    };
+    let outer = record(&["sites"], || {
+        counter!(P, "shared", 1, unit = Unit::Count);
+        counter!(cat!("sites"), "shared", 2);
+        counter!(P, "alone", 0.5);
+        counter!(A, "not recorded", 3);
+        state!(P, "shared state", "idle");
+        state!(P, "shared state", "busy");
+        begin(["counter 2", "counter 0.5", "state sites busy"].map(str::to_owned).into());
+        state!(P, "shared state", None);
+        begin(["counter 2", "counter 0.5", "state sites"].map(str::to_owned).into());
+    });
+    let texts = [
+        "counter 1",
+        "counter 2",
+        "counter 0.5",
+        "state sites idle",
+        "state sites busy",
+        "state sites",
+    ];
+    assert_eq!(events(&outer.expect("a recording")), texts);
+}
+
+/// The flight recorder and every ring: what was written before a clear is overwritten one day.
+#[test]
+fn what_call_sites_have_set_is_repeated_after_a_clear() {
+    let _alone = alone();
+    let config = Config::new().track_events(&["sites"]).clear_interval(Duration::from_millis(100));
+    let session = Session::in_process(&config).expect("a session");
+    session.start().expect("a start");
+    counter!(P, "before the clear", 7);
+    let mut trace = Vec::new();
+    while events(&trace).iter().filter(|event| *event == "counter 7").count() < 3 {
+        session.flush().expect("a flush");
+        session.read_into(&mut trace).expect("a trace");
+    }
 }
 
 /// A thread that records nothing has a descriptor all the same, if another one records on its track.

@@ -12,12 +12,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc;
+use std::sync::{Once, mpsc};
 use std::thread::JoinHandle;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use tracing_sdk::session::{Config, Fill, Session};
+use tracing_sdk::session::{Config, Fill, Session, record};
 use tracing_sdk::{
     Category, Counter, Slice, State, Track, TrackSlice, categories, counter, instant, lost_events,
     slice, state,
@@ -54,7 +54,8 @@ enum Step {
     End {
         thread: usize,
     },
-    /// A value of a counter. Sessions that start later begin with one that is remembered.
+    /// A value of a counter. Sessions that start later begin with one that is remembered, and those that start while
+    /// another one records it with one that is not.
     Count {
         thread: usize,
         is_remembered: bool,
@@ -294,6 +295,14 @@ struct Began {
     sessions: Vec<usize>,
 }
 
+fn count_at_site(number: usize) {
+    counter!(P, "counter", number);
+}
+
+fn set_state_at_site(word: Option<&str>) {
+    state!(P, "state", word);
+}
+
 #[derive(Default)]
 struct Program {
     workers: Vec<Worker>,
@@ -305,6 +314,9 @@ struct Program {
     /// Remembered values, as events.
     counter: Option<String>,
     state: Option<String>,
+    /// Those of call sites, while a session records them.
+    site_counter: Option<String>,
+    site_state: Option<String>,
     /// Events that the traces do not have.
     missing: u64,
     /// Whether everything finds memory.
@@ -319,6 +331,14 @@ impl Program {
         STATE.set(&P, "");
         COUNTER.forget();
         STATE.forget();
+        static CALL_SITES: Once = Once::new();
+        CALL_SITES.call_once(|| {
+            let first_use = || {
+                count_at_site(0);
+                set_state_at_site(None);
+            };
+            record(&["p"], first_use).expect("a recording");
+        });
         for _ in 0..THREADS {
             let number = program.next();
             program.workers.push(Worker::start());
@@ -450,9 +470,14 @@ impl Program {
             Step::Start { session, config } => {
                 self.stop(session);
                 let number = self.next();
+                if !self.sessions.iter().flatten().any(|recording| recording.config.p) {
+                    (self.site_counter, self.site_state) = (None, None);
+                }
                 let started = Session::in_process(&config.config()).expect("a session");
                 started.start().expect("a start");
-                let remembered = self.counter.iter().chain(&self.state).filter(|_| config.p);
+                let remembered = self.counter.iter().chain(&self.state);
+                let of_sites = self.site_counter.iter().chain(&self.site_state);
+                let remembered = remembered.chain(of_sites).filter(|_| config.p);
                 let remembered = remembered.map(|text| Expected {
                     text: text.clone(),
                     number: 0,
@@ -477,27 +502,31 @@ impl Program {
     fn count(&mut self, thread: usize, is_remembered: bool) {
         let number = self.next();
         let text = format!("counter {number}");
-        self.expect(thread, false, &text, Args::None, number);
+        let (recorded, _) = self.expect(thread, false, &text, Args::None, number);
         self.workers[thread].run(move |_| match is_remembered {
             true => COUNTER.set(&P, number),
-            false => counter!(P, "counter", number),
+            false => count_at_site(number),
         });
-        if is_remembered {
-            self.counter = Some(text);
+        match is_remembered {
+            true => self.counter = Some(text),
+            false if recorded.sessions.is_empty() => {}
+            false => self.site_counter = Some(text),
         }
     }
 
     fn set_state(&mut self, thread: usize, word: Option<&'static str>, is_remembered: bool) {
         let number = self.next();
         let text = word.map_or("state p".to_owned(), |word| format!("state p {word}"));
-        self.expect(thread, false, &text, Args::None, number);
+        let (recorded, _) = self.expect(thread, false, &text, Args::None, number);
         self.workers[thread].run(move |_| match (is_remembered, word) {
             (true, Some(word)) => STATE.set(&P, word),
             (true, None) => STATE.clear(&P),
-            (false, word) => state!(P, "state", word),
+            (false, word) => set_state_at_site(word),
         });
-        if is_remembered {
-            self.state = Some(text);
+        match is_remembered {
+            true => self.state = Some(text),
+            false if recorded.sessions.is_empty() => {}
+            false => self.site_state = Some(text),
         }
     }
 
