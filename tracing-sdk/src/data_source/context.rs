@@ -35,7 +35,7 @@ impl<'c, S: DataSource> Context<'c, S> {
 
     /// The incremental state of the calling thread.
     pub fn incremental(&mut self) -> &mut S::Incremental {
-        &mut self.local.incremental
+        &mut self.local.values().incremental
     }
 
     /// A value of the calling thread in this session. It begins as the default, and stays as it is when the incremental
@@ -68,7 +68,7 @@ impl<'c, S: DataSource> Context<'c, S> {
     /// ```
     #[allow(clippy::missing_panics_doc, reason = "it is there")]
     pub fn thread_state<T: Default + 'static>(&mut self) -> &mut T {
-        let states = &mut self.local.states;
+        let states = &mut self.local.values().states;
         if !states.iter().any(|state| state.is::<T>()) {
             states.push(Box::new(T::default()));
         }
@@ -89,6 +89,7 @@ impl<'c, S: DataSource> Context<'c, S> {
         fill: impl FnOnce(&mut TracePacketWriter<'_>, &mut S::Incremental),
     ) {
         let local = &mut *self.local;
+        let Some(values) = &mut local.values else { return };
         let mut packet = local.writer.new_packet();
         packet.timestamp(clock::now_ns()).timestamp_clock_id(TRACE_CLOCK);
         if size_of::<S::Incremental>() != 0 {
@@ -96,7 +97,7 @@ impl<'c, S: DataSource> Context<'c, S> {
         }
         // If `fill` panics, the packet may lack what the incremental state says that it defines.
         let had_lost = core::mem::replace(&mut local.has_lost, true);
-        fill(&mut packet, &mut local.incremental);
+        fill(&mut packet, &mut values.incremental);
         drop(packet);
         // After a loss the next trace point begins anew. Packets before that need the state, so readers skip them.
         local.is_cleared = false;

@@ -99,7 +99,9 @@ impl<S: DataSource> Registered<S> {
             }
         }
         thread::for_each(&self.instances, &self.number, |running, local| {
-            write(&mut Context::new(running, local));
+            if local.values.is_some() {
+                write(&mut Context::new(running, local));
+            }
         });
     }
 }

@@ -8,7 +8,8 @@ use super::guard::{FlushGuard, FlushReason, StopGuard};
 /// it.
 ///
 /// The methods are called on a thread of the library, while it holds no lock, and may block. A panic in one of them is
-/// reported on standard error, and the session goes on.
+/// reported on standard error, and the session goes on. After a panic in `default` or `drop` of
+/// [`Incremental`](Self::Incremental) the thread writes no more into that session.
 ///
 /// ```text
 ///   setup ──> start ──> ( flush | clear )* ──> stop ──> drop

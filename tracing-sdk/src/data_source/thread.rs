@@ -12,22 +12,36 @@ use client::write::TraceWriter;
 
 use super::instances::{Instances, Running};
 use super::source::DataSource;
+use crate::callback;
 use crate::fork;
 use crate::interceptor::Intercepted;
 use crate::slots::COUNT;
 use crate::stall;
 
+/// What the program keeps on a thread. Its code runs on threads of the library, too, which a panic must not end.
+pub(super) struct Values<S: DataSource> {
+    pub(super) incremental: S::Incremental,
+    /// See [`thread_state`](super::Context::thread_state).
+    pub(super) states: Vec<Box<dyn Any>>,
+}
+
+/// Runs code of the program that belongs to the incremental state of a data source.
+fn contained<R>(what: &str, name: &str, work: impl FnOnce() -> R) -> Option<R> {
+    callback::run(format_args!("{what} the incremental state of the data source {name}"), work)
+}
+
 /// One thread in one instance.
 pub(super) struct Local<S: DataSource> {
     serial: u32,
+    /// That of the data source.
+    name: &'static str,
     /// Does not keep the value of the program: it is dropped when its instance ends, whatever threads do.
     running: Weak<Running<S>>,
     pub(super) writer: TraceWriter,
     /// After the writer, which gives it its last chunk when it is dropped.
     intercepted: Option<Box<dyn Intercepted>>,
-    pub(super) incremental: S::Incremental,
-    /// See [`thread_state`](super::Context::thread_state).
-    pub(super) states: Vec<Box<dyn Any>>,
+    /// None after a panic.
+    pub(super) values: Option<Values<S>>,
     clears_seen: u32,
     /// No packet since the incremental state began.
     pub(super) is_cleared: bool,
@@ -36,22 +50,29 @@ pub(super) struct Local<S: DataSource> {
 }
 
 impl<S: DataSource> Local<S> {
-    fn new(running: &Arc<Running<S>>) -> Self {
+    /// None if the program panics: then this thread writes nothing into the instance.
+    fn new(running: &Arc<Running<S>>, name: &'static str) -> Option<Self> {
+        let incremental = contained("making", name, S::Incremental::default)?;
         let (writer, intercepted) = match &running.interceptor {
             Some(interceptor) => interceptor.writer(),
             None => (running.instance.trace_writer(stall::policy(&running.instance)), None),
         };
-        Self {
+        Some(Self {
             serial: running.serial,
+            name,
             running: Arc::downgrade(running),
             writer,
             intercepted,
-            incremental: S::Incremental::default(),
-            states: Vec::new(),
+            values: Some(Values { incremental, states: Vec::new() }),
             clears_seen: running.clears.load(Ordering::Relaxed),
             is_cleared: true,
             has_lost: false,
-        }
+        })
+    }
+
+    /// What a trace point finds, which does not run without it.
+    pub(super) fn values(&mut self) -> &mut Values<S> {
+        self.values.as_mut().expect("it is there while a trace point runs")
     }
 
     /// A packet is complete.
@@ -67,8 +88,20 @@ impl<S: DataSource> Local<S> {
             self.clears_seen = clears;
             self.has_lost = false;
             self.is_cleared = true;
-            self.incremental = S::Incremental::default();
+            let (name, values) = (self.name, self.values.take());
+            self.values = values.and_then(|Values { incremental, states }| {
+                contained("dropping", name, || drop(incremental));
+                let incremental = contained("making", name, S::Incremental::default)?;
+                Some(Values { incremental, states })
+            });
         }
+    }
+}
+
+impl<S: DataSource> Drop for Local<S> {
+    fn drop(&mut self) {
+        let values = self.values.take();
+        contained("dropping", self.name, || drop(values));
     }
 }
 
@@ -100,7 +133,7 @@ impl<S: DataSource> Locals<S> {
         for (local, running) in self.slots.iter_mut().zip(&all) {
             let serial = local.as_ref().map(|local| local.serial);
             if serial != running.as_ref().map(|running| running.serial) {
-                *local = running.as_ref().map(Local::new);
+                *local = running.as_ref().and_then(|running| Local::new(running, instances.name));
             }
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use client::producer::{StartupCallback, StartupEvent, StartupOptions};
 use protos::DataSourceConfig;
 
+use crate::callback;
 use crate::source::{self, CanAdopt};
 
 /// Startup tracing: a program records its beginning before a session asks for it, and before it is connected to
@@ -108,7 +109,8 @@ impl Startup {
         self
     }
 
-    /// Calls `callback` with each step of each data source, on a thread of the library.
+    /// Calls `callback` with each step of each data source, on a thread of the library. A panic of it is reported on
+    /// standard error.
     pub fn on_event(mut self, callback: impl Fn(&StartupEvent) + Send + Sync + 'static) -> Self {
         self.on_event = Some(Arc::new(callback));
         self
@@ -127,7 +129,12 @@ impl Startup {
         if let Some(timeout) = self.timeout {
             options.timeout = timeout;
         }
-        options.on_event = self.on_event.clone();
+        if let Some(callback) = self.on_event.clone() {
+            // A panic would end the thread that answers services.
+            options.on_event = Some(Arc::new(move |event| {
+                callback::run(format_args!("`on_event` of `Startup`"), || callback(event));
+            }));
+        }
         options
     }
 }

@@ -358,6 +358,67 @@ fn a_panic_harms_nobody_else() {
     }
 }
 
+/// Its incremental state panics on the thread of the library, where the config says.
+struct Fragile;
+
+static FRAGILE: Registered<Fragile> = Registered::new("com.example.fragile");
+static PANICS_IN: Mutex<&str> = Mutex::new("");
+
+fn panic_on_library_thread(method: &str) {
+    let is_library = std::thread::current().name().is_none();
+    let panics_in = *PANICS_IN.lock().unwrap_or_else(PoisonError::into_inner);
+    if is_library && panics_in == method {
+        std::panic::resume_unwind(Box::new("on purpose"));
+    }
+}
+
+struct FragileState;
+
+impl Default for FragileState {
+    fn default() -> Self {
+        panic_on_library_thread("default");
+        Self
+    }
+}
+
+impl Drop for FragileState {
+    fn drop(&mut self) {
+        panic_on_library_thread("drop");
+    }
+}
+
+impl DataSource for Fragile {
+    type Incremental = FragileState;
+
+    fn setup(_: &DataSourceConfig) -> Self {
+        Self
+    }
+
+    fn stop(&self, stop: StopGuard) {
+        // The thread of the library then drops its incremental state outside of this method.
+        std::thread::spawn(|| drop(stop)).join().expect("no panic");
+    }
+}
+
+/// The thread that flushes data sources has such a state, too, and answers all services.
+#[test]
+fn a_panic_of_incremental_state_ends_no_thread_of_the_library() {
+    let _alone = alone();
+    FRAGILE.register();
+    for method in ["default", "drop", "nowhere"] {
+        *PANICS_IN.lock().unwrap_or_else(PoisonError::into_inner) = method;
+        let session = started("com.example.fragile", "");
+        session.flush().expect("a flush");
+        FRAGILE.trace(|context| {
+            context.packet(|packet| {
+                packet.for_testing().str("program");
+            });
+        });
+        session.stop().expect("a stop");
+        assert_eq!(texts(&session), ["0 program"], "{method}");
+    }
+}
+
 struct Plain;
 
 impl DataSource for Plain {
