@@ -1,7 +1,20 @@
 //! Levels of other logging crates, as tags of categories and priorities of lines.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use crate::category::Category;
 use crate::event::Priority;
+
+/// How many targets a thread remembers. Programs may make them at run time.
+const TARGETS_MAX: usize = 4096;
+
+/// The categories of each target, one for each level.
+type Targets = HashMap<Box<str>, [Option<&'static Category>; 5]>;
+
+thread_local! {
+    static TARGETS: RefCell<Targets> = RefCell::default();
+}
 
 /// How important something is, most important first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +40,31 @@ impl Level {
                 Self::Trace => &["trace", "debug"],
             },
         )
+    }
+
+    /// As [`category`](Self::category), for a target of which there may be many: found without a lock, once the thread
+    /// has seen it.
+    pub(crate) fn category_of_record(self, target: &str) -> &'static Category {
+        let known = |targets: &RefCell<Targets>| {
+            *targets.try_borrow().ok()?.get(target)?.get(self as usize)?
+        };
+        if let Some(category) = TARGETS.try_with(known).ok().flatten() {
+            return category;
+        }
+        let category = self.category(target);
+        let remember = |targets: &RefCell<Targets>| {
+            let Ok(mut targets) = targets.try_borrow_mut() else { return };
+            if targets.len() >= TARGETS_MAX {
+                targets.clear();
+            }
+            let categories = targets.entry(target.into()).or_default();
+            if let Some(place) = categories.get_mut(self as usize) {
+                *place = Some(category);
+            }
+        };
+        // A thread that is ending does not need it.
+        let _ = TARGETS.try_with(remember);
+        category
     }
 
     pub(crate) fn priority(self) -> Priority {

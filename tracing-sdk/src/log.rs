@@ -23,8 +23,6 @@ use crate::level::Level;
 use crate::sequence::{Arguments, Spec, thread};
 use crate::source::registry;
 
-/// How many targets a thread remembers. Programs may make them at run time.
-const TARGETS_MAX: usize = 4096;
 /// How much memory for a message a thread keeps for its next record, bytes.
 const TEXT_BYTES_KEPT: usize = 16 * 1024;
 
@@ -80,13 +78,30 @@ impl Logger {
     /// Makes it the logger of the program, for records up to `level`. Sessions see no records above that level. These
     /// cost one load.
     ///
+    /// With the default features of `tracing-subscriber`, its `init` makes a logger that passes records on to layers.
+    /// If ours is one of them, sessions see all records by it, so this does nothing then; but a logger that was given
+    /// to [`tee`](Self::tee) would get none, which is an error. Install this logger after that `init`, which panics if
+    /// there is a logger.
+    ///
     /// # Errors
-    /// When the program has a logger.
+    /// When the program has another logger.
     pub fn install(self, level: LevelFilter) -> Result<(), SetLoggerError> {
-        log::set_boxed_logger(Box::new(self))?;
-        log::set_max_level(level);
+        let is_alone = self.others.is_empty();
+        match log::set_boxed_logger(Box::new(self)) {
+            Ok(()) => log::set_max_level(level),
+            Err(_) if is_alone && gets_log_records() => {}
+            Err(error) => return Err(error),
+        }
         Ok(())
     }
+}
+
+/// Whether sessions see the records of the program's logger by a layer.
+fn gets_log_records() -> bool {
+    #[cfg(feature = "tracing")]
+    return crate::layer::gets_log_records();
+    #[cfg(not(feature = "tracing"))]
+    false
 }
 
 impl Log for Logger {
@@ -124,40 +139,15 @@ const fn level(level: log::Level) -> Level {
     }
 }
 
-/// The categories of a target, one for each level.
-type Categories = [Option<&'static Category>; 5];
-
 thread_local! {
-    static TARGETS: RefCell<HashMap<Box<str>, Categories>> = RefCell::default();
     /// Literals by address and length.
     static LITERALS: RefCell<HashMap<(usize, usize), &'static StaticName>> = RefCell::default();
     /// Memory for a message. A record inside a value of another one finds none, and makes its own.
     static TEXT: Cell<String> = const { Cell::new(String::new()) };
 }
 
-/// The category of a record: found without a lock, once the thread has seen it.
 fn category(metadata: &Metadata<'_>) -> &'static Category {
-    let level = level(metadata.level());
-    let known = |targets: &RefCell<HashMap<Box<str>, Categories>>| {
-        *targets.try_borrow().ok()?.get(metadata.target())?.get(level as usize)?
-    };
-    if let Some(category) = TARGETS.try_with(known).ok().flatten() {
-        return category;
-    }
-    let category = level.category(metadata.target());
-    let remember = |targets: &RefCell<HashMap<Box<str>, Categories>>| {
-        let Ok(mut targets) = targets.try_borrow_mut() else { return };
-        if targets.len() >= TARGETS_MAX {
-            targets.clear();
-        }
-        let categories = targets.entry(metadata.target().into()).or_default();
-        if let Some(place) = categories.get_mut(level as usize) {
-            *place = Some(category);
-        }
-    };
-    // A thread that is ending does not need it.
-    let _ = TARGETS.try_with(remember);
-    category
+    level(metadata.level()).category_of_record(metadata.target())
 }
 
 type Literals = Option<HashMap<&'static str, &'static StaticName>>;

@@ -47,6 +47,8 @@ pub(super) struct CallSite {
     pub(super) keys: Box<[StaticName]>,
     /// The name of an event was made by a macro: a file and a line.
     has_default_name: bool,
+    /// It is one of those that all records of `log` have: the category of each event is another one.
+    pub(super) is_of_log: bool,
     /// The fields are counters and nothing else.
     pub(super) only_counters: bool,
     pub(super) enter_count: EnterCount,
@@ -98,7 +100,12 @@ impl EnterCount {
     }
 }
 
-fn level(level: tracing::Level) -> Level {
+/// Whether it is one of the call sites that all records of `log` have: see `log_record`.
+pub(super) fn is_of_log(metadata: &Metadata<'_>) -> bool {
+    metadata.name() == "log event" && metadata.fields().field("log.target").is_some()
+}
+
+pub(super) fn level(level: tracing::Level) -> Level {
     match level {
         tracing::Level::ERROR => Level::Error,
         tracing::Level::WARN => Level::Warn,
@@ -127,13 +134,16 @@ impl CallSite {
         let roles: Box<[Role]> = fields().map(role).collect();
         let is_counter = |role: &Role| matches!(role, Role::Counter(_));
         let location = metadata.file().zip(metadata.line());
+        let is_of_log = is_of_log(metadata);
         Self {
             metadata,
             category: category(metadata),
             name: StaticName::event(metadata.name()),
             priority: level(*metadata.level()).priority(),
-            has_default_name: location
-                .is_some_and(|(file, line)| metadata.name() == format!("event {file}:{line}")),
+            has_default_name: is_of_log
+                || location
+                    .is_some_and(|(file, line)| metadata.name() == format!("event {file}:{line}")),
+            is_of_log,
             place: location.map(|(file, line)| Place::new(Location { file, function: "", line })),
             only_counters: roles.iter().any(is_counter) && roles.iter().all(is_counter),
             roles,

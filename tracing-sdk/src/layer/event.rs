@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use super::callsite;
 use super::field::{Annotations, Special};
+use super::log_record;
 use crate::category::Members;
 use crate::event::Event;
 use crate::intern::{EventName, StaticName};
@@ -24,7 +25,11 @@ thread_local! {
 /// Records an event.
 pub(super) fn record(event: &tracing::Event<'_>) {
     let site = callsite::of(event.metadata());
-    let members = Members::One(site.category);
+    let category = match site.is_of_log {
+        false => site.category,
+        true => log_record::category(event, site),
+    };
+    let members = Members::One(category);
     let bits = members.instances();
     if bits == 0 {
         return;

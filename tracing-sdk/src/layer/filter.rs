@@ -1,11 +1,14 @@
 //! Which spans and events sessions want: none costs anything while no session wants it.
 
+use core::sync::atomic::{AtomicBool, Ordering};
+
 use tracing::Metadata;
 use tracing::level_filters::LevelFilter;
 use tracing::subscriber::Interest;
 use tracing_subscriber::layer::{Context, Filter};
 
 use super::callsite;
+use super::log_record;
 use crate::source::registry;
 
 /// The filter of the layer: what sessions record at the moment.
@@ -15,7 +18,25 @@ use crate::source::registry;
 #[non_exhaustive]
 pub struct Wanted;
 
+/// The layer wants everything, so that it is asked for everything. Its answers are those of sessions.
+static WANTS_ALL: AtomicBool = AtomicBool::new(false);
+
+#[cfg(feature = "log")]
+pub(super) fn want_all(all: bool) {
+    WANTS_ALL.store(all, Ordering::Relaxed);
+}
+
+fn wants_some() -> bool {
+    registry::is_recording() || WANTS_ALL.load(Ordering::Relaxed)
+}
+
 pub(super) fn is_wanted(metadata: &Metadata<'_>) -> bool {
+    if !wants_some() {
+        return false;
+    }
+    if log_record::is_record(metadata) {
+        return log_record::is_wanted(metadata);
+    }
     if !registry::is_recording() {
         return false;
     }
@@ -26,6 +47,10 @@ pub(super) fn is_wanted(metadata: &Metadata<'_>) -> bool {
 }
 
 pub(super) fn interest(metadata: &'static Metadata<'static>) -> Interest {
+    if callsite::is_of_log(metadata) {
+        // Each record has a target of its own.
+        return Interest::sometimes();
+    }
     match registry::is_recording() && callsite::of(metadata).category.is_enabled() {
         true => Interest::always(),
         false => Interest::never(),
@@ -33,7 +58,7 @@ pub(super) fn interest(metadata: &'static Metadata<'static>) -> Interest {
 }
 
 pub(super) fn level_hint() -> Option<LevelFilter> {
-    if registry::is_recording() { None } else { Some(LevelFilter::OFF) }
+    if wants_some() { None } else { Some(LevelFilter::OFF) }
 }
 
 impl<S> Filter<S> for Wanted {

@@ -57,6 +57,7 @@ mod field;
 mod filter;
 mod filtered;
 mod follow;
+mod log_record;
 mod rebuild;
 mod recorder;
 mod span;
@@ -75,6 +76,8 @@ pub(crate) fn lock_first_for_fork() -> LockedFirst {
 pub(crate) use self::callsite::{Locked, lock_for_fork};
 pub use self::filter::Wanted;
 pub use self::filtered::{Layer, layer};
+#[cfg(feature = "log")]
+pub(crate) use self::rebuild::gets_log_records;
 pub use self::recorder::Recorder;
 pub use self::span::SpanStyle;
 pub use self::subscriber::Subscriber;

@@ -16,13 +16,19 @@ use tracing::callsite::rebuild_interest_cache;
 use tracing::dispatcher::Dispatch;
 use tracing::subscriber::NoSubscriber;
 
+#[cfg(feature = "log")]
+use super::filter;
+#[cfg(feature = "log")]
+use super::log_record;
+use super::log_record::MaxLevel;
+use crate::callback;
 use crate::source::changes;
 
 /// Held while call sites ask again: `tracing` has locks meanwhile that a forked process could not release.
-static REBUILDING: Mutex<()> = Mutex::new(());
+static REBUILDING: Mutex<MaxLevel> = Mutex::new(MaxLevel::new());
 
 /// What a fork waits for, before it takes other locks.
-pub(crate) struct Locked(#[expect(dead_code, reason = "it is held")] MutexGuard<'static, ()>);
+pub(crate) struct Locked(#[expect(dead_code, reason = "it is held")] MutexGuard<'static, MaxLevel>);
 
 pub(crate) fn lock_for_fork() -> Locked {
     Locked(REBUILDING.lock().unwrap_or_else(PoisonError::into_inner))
@@ -34,7 +40,28 @@ pub(super) fn enable() {
 }
 
 fn rebuild() {
-    let _rebuilding = REBUILDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut max_level = REBUILDING.lock().unwrap_or_else(PoisonError::into_inner);
+    // It asks all subscribers, and the layers of the program in them.
+    callback::run(format_args!("a layer that was asked for its interest"), || {
+        ask_all();
+        max_level.follow_sessions();
+    });
+}
+
+fn ask_all() {
     drop(Dispatch::new(NoSubscriber::default()));
     rebuild_interest_cache();
+}
+
+/// Whether the logger of the program passes its records to the layer or the subscriber of this library. Makes them want
+/// everything for a moment: else they may not be asked.
+#[cfg(feature = "log")]
+pub(crate) fn gets_log_records() -> bool {
+    let _rebuilding = REBUILDING.lock().unwrap_or_else(PoisonError::into_inner);
+    filter::want_all(true);
+    ask_all();
+    let leads_here = log_record::leads_here();
+    filter::want_all(false);
+    ask_all();
+    leads_here
 }

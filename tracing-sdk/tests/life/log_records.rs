@@ -1,0 +1,105 @@
+//! Programs that follow the guide of `tracing` and `log`: what `log` records come through `tracing-log`.
+
+use std::io;
+use std::sync::Mutex;
+
+use log::LevelFilter;
+use tracing_sdk::session::record;
+use tracing_subscriber::filter::LevelFilter as Level;
+use tracing_subscriber::fmt;
+use tracing_subscriber::prelude::*;
+
+use crate::Place;
+use crate::trace::events;
+
+fn runs(part: &str) {
+    let place = Place::new("log");
+    let status = place.command(part).status().expect("a process");
+    assert!(status.success(), "{part}: {status}");
+}
+
+pub(crate) fn records_arrive_by_the_layer() {
+    runs("logs with a layer");
+    runs("logs with layers");
+    runs("logs before there is a layer");
+}
+
+/// What a session gets of some records, without their annotations.
+fn recorded() -> Vec<String> {
+    let trace = record(&["life", "life_in_part*"], || {
+        log::info!(target: "life", "literal");
+        log::debug!(target: "life", "number {}", 7);
+        log::info!(target: "another", "not wanted");
+        log::warn!(target: "life_in_part::module", "literal");
+        tracing::info!(target: "life", "by tracing");
+    });
+    let texts = events(&trace.expect("a recording"));
+    texts.iter().map(|text| text.split(" log.").next().unwrap_or_default().to_owned()).collect()
+}
+
+const RECORDED: [&str; 4] = [
+    "instant life literal",
+    "instant life number 7",
+    "instant life_in_part::module literal",
+    "instant life by tracing",
+];
+
+pub(crate) fn with_a_layer() {
+    tracing_subscriber::registry().with(tracing_sdk::layer::layer()).init();
+    assert_eq!(log::max_level(), LevelFilter::Off, "nobody wants anything");
+    // Both sections of the guide.
+    tracing_sdk::log::logger().install(LevelFilter::Debug).expect("the layer gets all records");
+    for _ in 0..2 {
+        assert_eq!(log::max_level(), LevelFilter::Off);
+        assert_eq!(recorded(), RECORDED);
+    }
+    let lost = tracing_sdk::log::logger().tee(tracing_sdk::log::logger());
+    assert!(lost.install(LevelFilter::Debug).is_err(), "the other logger would get nothing");
+}
+
+static PRINTED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+struct Printed;
+
+impl io::Write for Printed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        PRINTED.lock().expect("no panic").write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+pub(crate) fn with_layers() {
+    let printed = fmt::layer().with_ansi(false).without_time().with_writer(|| Printed);
+    tracing_subscriber::registry()
+        .with(printed.with_filter(Level::INFO))
+        .with(tracing_sdk::layer::layer())
+        .init();
+    assert_eq!(log::max_level(), LevelFilter::Info);
+    log::info!(target: "life", "without a session");
+    assert_eq!(recorded(), RECORDED);
+    assert_eq!(log::max_level(), LevelFilter::Info);
+    let printed = String::from_utf8(PRINTED.lock().expect("no panic").clone()).expect("a text");
+    let lines: Vec<_> = printed.lines().map(str::trim).collect();
+    let expected = [
+        "INFO life: without a session",
+        "INFO life: literal",
+        "INFO another: not wanted",
+        "WARN life_in_part::module: literal",
+        "INFO life: by tracing",
+    ];
+    assert_eq!(lines, expected);
+}
+
+/// The other order: our logger is the only way, and what it may pass on is up to the program.
+pub(crate) fn before_a_layer() {
+    let logger = tracing_sdk::log::logger();
+    logger.install(LevelFilter::Info).expect("no other logger");
+    let subscriber = tracing_subscriber::registry().with(tracing_sdk::layer::layer());
+    tracing::subscriber::set_global_default(subscriber).expect("no other subscriber");
+    let expected: Vec<_> = RECORDED.into_iter().filter(|text| !text.ends_with('7')).collect();
+    assert_eq!(recorded(), expected);
+    assert_eq!(log::max_level(), LevelFilter::Info);
+}
