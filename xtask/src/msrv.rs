@@ -14,6 +14,14 @@ const IN_PART: [(&str, &str); 3] = [
     ("tracebox-sdk", "derive,log,session,text,tracing"),
 ];
 
+/// A package that needs a newer compiler with some of its features, these, and the package that it then has the promise
+/// of. [`GUIDE`] tells its users to switch one of them on.
+const WITH_SERVICE: (&str, &str, &str) =
+    ("tracebox-sdk", "derive,in-process,log,text,tracing", "tracebox-daemon");
+
+/// Where a newcomer reads which compiler is needed.
+const GUIDE: &str = "docs/sdk.md";
+
 /// A machine with 32 bits, and one with another instruction set: nothing else here is compiled for them.
 const OTHER_MACHINES: [&str; 2] = ["i686-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
 
@@ -33,6 +41,11 @@ pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
         for (package, features) in packages.iter().filter_map(|package| features_of(package)) {
             check(&[package], &["--no-default-features", "--features", features])?;
         }
+        let (package, features, like) = WITH_SERVICE;
+        if packages.iter().any(|package| package == like) {
+            check(&[package], &["--no-default-features", "--features", features])?;
+            check_guide(&read(&ctx.root().join(GUIDE))?, &version)?;
+        }
     }
     for machine in OTHER_MACHINES {
         toolchain::target(ctx, machine)?;
@@ -41,6 +54,16 @@ pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
         ctx.run(command.args(["--target", machine]).env("CARGO_TARGET_DIR", ctx.target("msrv")?))?;
     }
     Ok(())
+}
+
+/// Checks that the guide names the compiler that its first example needs.
+fn check_guide(guide: &str, version: &str) -> Outcome {
+    let short = version.strip_suffix(".0").unwrap_or(version);
+    let text = format!("Rust {short} or later");
+    match guide.contains(&text) {
+        true => Ok(()),
+        false => Err(format!("{GUIDE} does not say {text:?}, which its first example needs")),
+    }
 }
 
 /// Installs the compilers, and the standard libraries of other machines.
