@@ -1,6 +1,7 @@
 //! The end of the process, and its forks.
 //!
 //! At the end, what this process has committed is on its way to the service, and nobody waits for it without the hook.
+//! A service inside the program ends with it, so the files of its sessions are completed before.
 //!
 //! A forked process shares the memory of its parent's producer, and has none of its threads. So it forgets all
 //! producers, instances and sequences, without running their destructors, which would write into that memory:
@@ -9,13 +10,22 @@
 //!   before the fork: take the locks ──┬── parent: release them
 //!                                     └── child: forget, release them ──> not traced until the next `init`
 //! ```
+//!
+//! The child also closes the sockets that it shares with its parent. Else services would not learn that the parent has
+//! ended, while the child lives.
 
 use std::any::Any;
 use std::cell::RefCell;
+#[cfg(feature = "in-process")]
+use std::sync::Arc;
 use std::sync::{MutexGuard, Once};
 use std::time::Duration;
 
+#[cfg(feature = "in-process")]
+use super::state::{CompleteFile, LiveSession};
 use super::state::{RUNTIME, Runtime, lock};
+#[cfg(feature = "in-process")]
+use crate::callback;
 use crate::fork;
 use crate::interceptor;
 use crate::intern;
@@ -30,6 +40,10 @@ use crate::track::process;
 
 /// How long the end of a process may wait for a service that does not answer.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long the end of a process may wait until the sessions inside it have ended and have written the rest of their
+/// files, and as long again for a service that is told to end at once.
+#[cfg(feature = "in-process")]
+const FILES_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the thread that forks holds meanwhile, in the order in which locks are taken.
 struct Locks {
@@ -69,6 +83,51 @@ extern "C" fn at_exit() {
         // The process ends with its threads.
         core::mem::forget(producer);
     }
+    #[cfg(feature = "in-process")]
+    complete_files();
+}
+
+/// Completes the files of sessions inside the program.
+#[cfg(feature = "in-process")]
+fn complete_files() {
+    let Ok(runtime) = RUNTIME.try_lock() else { return };
+    let sessions: Vec<_> = runtime.sessions.iter().filter_map(LiveSession::writer).collect();
+    drop(runtime);
+    if sessions.is_empty() {
+        return;
+    }
+    let complete = move || {
+        let each = |session: &Arc<dyn CompleteFile>| session.complete_file(FILES_TIMEOUT);
+        // All of them, also after one that failed.
+        let complete = sessions.iter().filter(|&session| each(session)).count() == sessions.len();
+        // The process ends, and so do they.
+        core::mem::forget(sessions);
+        complete
+    };
+    // A session waits for callbacks of the program, so it cannot end in one.
+    if !callback::in_callback() && within_timeout(complete) {
+        return;
+    }
+    let Ok(mut runtime) = RUNTIME.try_lock() else { return };
+    let in_process = runtime.in_process.take();
+    drop(runtime);
+    if let Some(in_process) = in_process {
+        within_timeout(move || {
+            in_process.end_service();
+            true
+        });
+    }
+}
+
+/// Runs `work` on another thread: it may wait for a lock that this one has. False if it says so, or takes too long.
+#[cfg(feature = "in-process")]
+fn within_timeout(work: impl FnOnce() -> bool + Send + 'static) -> bool {
+    let (done, wait) = os::queue::queue();
+    let run = move || {
+        done.send(work());
+    };
+    let thread = os::thread::spawn("tracing-exit", Box::new(run));
+    thread.is_ok() && wait.recv_timeout(FILES_TIMEOUT) == Some(true)
 }
 
 extern "C" fn before_fork() {
@@ -101,7 +160,14 @@ extern "C" fn in_parent() {
 
 extern "C" fn in_child() {
     let Ok(Some(mut locks)) = LOCKS.try_with(|held| held.borrow_mut().take()) else { return };
+    if let Some(system) = &locks.runtime.system {
+        system.leave_to_parent();
+    }
     core::mem::forget((locks.runtime.system.take(), locks.runtime.in_process.take()));
+    #[cfg(feature = "session")]
+    for session in core::mem::take(&mut locks.runtime.sessions) {
+        session.leave_to_parent();
+    }
     locks.registry.forget_instances();
     // What follows takes them.
     drop(locks);

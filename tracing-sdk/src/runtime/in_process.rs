@@ -33,4 +33,13 @@ impl InProcess {
     pub(super) fn consumer(&self) -> Consumer {
         self.service.consumer()
     }
+
+    /// Ends the service, which completes files with what has reached it. The producer stays: one of its threads may be
+    /// the one that ends the program.
+    pub(super) fn end_service(self) {
+        let Self { producer, service } = self;
+        core::mem::forget(producer);
+        // Its files have what could be written.
+        let _ = service.stop();
+    }
 }

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use client::producer::{Producer, ProducerError, ProducerOptions, Scraping};
 use os::clock::Deadline;
+#[cfg(feature = "session")]
+use os::socket::OpenSocket;
 
 mod address;
 mod error;
@@ -23,6 +25,10 @@ pub use self::error::InitError;
 use self::in_process::InProcess;
 use self::options::Options;
 pub use self::startup::Startup;
+#[cfg(feature = "in-process")]
+pub(crate) use self::state::CompleteFile;
+#[cfg(feature = "session")]
+pub(crate) use self::state::LiveSession;
 pub(crate) use self::state::Offer;
 use self::state::lock;
 use crate::clock;
@@ -244,6 +250,27 @@ impl Init {
         }
         Ok(())
     }
+}
+
+/// Makes a session known to the end of the program, and to its forks.
+#[cfg(feature = "session")]
+pub(crate) fn add_session(session: LiveSession) {
+    hooks::install();
+    let sessions = &mut lock().sessions;
+    #[cfg(feature = "in-process")]
+    sessions.retain(|known| match known {
+        LiveSession::WritesFile(known) => known.strong_count() != 0,
+        LiveSession::Outside(_) => true,
+    });
+    sessions.push(session);
+}
+
+/// A session with a service outside has ended.
+#[cfg(feature = "session")]
+pub(crate) fn remove_session(socket: OpenSocket) {
+    let is_other =
+        |known: &LiveSession| !matches!(known, LiveSession::Outside(known) if *known == socket);
+    lock().sessions.retain(is_other);
 }
 
 /// Waits until data sources that were offered have begun, if they begin before a session asks for them.

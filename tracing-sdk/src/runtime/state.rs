@@ -1,9 +1,15 @@
 //! The producers of this process, under one lock.
 
 use std::any::Any;
+#[cfg(feature = "in-process")]
+use std::sync::Weak;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+#[cfg(feature = "in-process")]
+use std::time::Duration;
 
 use client::producer::{Producer, ProducerError};
+#[cfg(feature = "session")]
+use os::socket::OpenSocket;
 
 #[cfg(feature = "in-process")]
 use super::in_process::InProcess;
@@ -16,6 +22,8 @@ pub(super) static RUNTIME: Mutex<Runtime> = Mutex::new(Runtime {
     #[cfg(feature = "in-process")]
     in_process_options: None,
     sources: Vec::new(),
+    #[cfg(feature = "session")]
+    sessions: Vec::new(),
 });
 
 pub(super) struct Runtime {
@@ -28,6 +36,48 @@ pub(super) struct Runtime {
     pub(super) in_process_options: Option<Options>,
     /// Data sources of the program's own.
     pub(super) sources: Vec<Offer>,
+    /// Sessions of the program's own that need something at its end, or at a fork.
+    #[cfg(feature = "session")]
+    pub(super) sessions: Vec<LiveSession>,
+}
+
+/// A session of the program's own.
+#[cfg(feature = "session")]
+pub(crate) enum LiveSession {
+    /// With the service inside the program, which writes a file: the end of the program completes it.
+    #[cfg(feature = "in-process")]
+    WritesFile(Weak<dyn CompleteFile>),
+    /// With a service outside: a forked child leaves the socket to its parent.
+    Outside(OpenSocket),
+}
+
+#[cfg(feature = "session")]
+impl LiveSession {
+    /// The session, if the end of the program completes its file.
+    #[cfg(feature = "in-process")]
+    pub(super) fn writer(&self) -> Option<Arc<dyn CompleteFile>> {
+        match self {
+            Self::WritesFile(session) => session.upgrade(),
+            Self::Outside(_) => None,
+        }
+    }
+
+    /// In a forked child, which runs no destructor of what it shares with its parent.
+    pub(super) fn leave_to_parent(self) {
+        match &self {
+            #[cfg(feature = "in-process")]
+            Self::WritesFile(_) => {}
+            Self::Outside(socket) => socket.leave_to_parent(),
+        }
+        core::mem::forget(self);
+    }
+}
+
+/// A session that writes a file.
+#[cfg(feature = "in-process")]
+pub(crate) trait CompleteFile: Send + Sync {
+    /// Ends the session, which writes the rest of its file. True if the file is complete then.
+    fn complete_file(&self, timeout: Duration) -> bool;
 }
 
 /// Offers a data source to the service of a producer.

@@ -245,7 +245,9 @@ impl Config {
     /// name from the start of the session on, and replaces one that exists.
     ///
     /// When this program ends without stopping the session, `traced` stops it and completes the file. A service inside
-    /// the program ends with it: the file then has what was written up to the last period, in whole packets.
+    /// the program ends with it, and completes the file if the program returns from `main` or calls
+    /// [`exit`](std::process::exit), which takes ten seconds at most. After a signal or an abort the file has what was
+    /// written up to the last period, in whole packets.
     pub fn write_into_file(mut self, path: impl AsRef<Path>) -> Self {
         self.message.write_into_file = Some(true);
         self.output = Some(Output::Path(path.as_ref().to_owned()));

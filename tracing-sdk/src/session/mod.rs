@@ -9,6 +9,7 @@
 //! | file | what |
 //! |---|---|
 //! | `config` | what a session records |
+//! | `categories` | a line for the user if a session names no category of the program |
 //! | `file` | files that appear when there is something to write |
 //! | `text` | configs as text (feature `text`) |
 //! | `shared` | one consumer for several threads |
@@ -18,6 +19,7 @@
 //! | `recorder` | a session that always runs, and is saved when something happens |
 //! | `error` | why a session failed |
 
+mod categories;
 mod config;
 mod error;
 mod file;
@@ -40,7 +42,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use client::consumer::{Consumer, ConsumerError, Waited};
-use os::socket::Address;
+use os::socket::{Address, OpenSocket};
 use protos::{
     CloneSessionRequest, CloneSessionRequestSelector, ObservableEventsType, TraceStats,
     TracingServiceState,
@@ -58,9 +60,13 @@ pub use self::record::{record, record_to_file};
 pub use self::recorder::FlightRecorder;
 use self::shared::{Inner, Shared, State, TIMEOUT};
 #[cfg(feature = "in-process")]
-use crate::runtime;
+use crate::runtime::CompleteFile;
+use crate::runtime::{self, LiveSession};
+use crate::{callback, fork};
 
-/// A session. Dropping it stops it, and discards what was not read.
+/// A session. Dropping it stops it, and discards what was not read. One with the service inside the program that writes
+/// into a file ends as by [`stop`](Self::stop) first, so the file is complete; the end of the program does the same for
+/// sessions that were not dropped.
 ///
 /// ```
 /// # #[cfg(feature = "in-process")]
@@ -142,14 +148,20 @@ use crate::runtime;
 ///
 /// This library installs no signal handler. A program that must not lose its trace when a user presses Ctrl-C calls
 /// [`stop`](Self::stop) on the thread that its way of handling signals provides (`ctrlc`, `signal-hook`,
-/// `tokio::signal`), never in a signal handler itself. A session with [`Config::write_into_file`] leaves a readable
-/// file in any case: the service only ever appends whole packets.
+/// `tokio::signal`), never in a signal handler itself; or ends the program there by `std::process::exit`. A session
+/// with [`Config::write_into_file`] leaves a readable file in any case: the service only ever appends whole packets.
 #[derive(Debug)]
 pub struct Session {
     shared: Arc<Shared>,
     service: Service,
     /// The name by which it can be cloned; empty for a clone.
     name: String,
+    /// The socket of its consumer, if the service is outside.
+    socket: Option<OpenSocket>,
+    /// The service is inside the program and writes a file.
+    writes_file: bool,
+    /// The value of [`fork::count`] in the process that it belongs to.
+    forks: u32,
 }
 
 /// The service of a session.
@@ -162,6 +174,15 @@ enum Service {
 }
 
 impl Service {
+    /// Whether it is inside the program.
+    fn is_inside(&self) -> bool {
+        match self {
+            Self::Default | Self::Address(_) => false,
+            #[cfg(feature = "in-process")]
+            Self::InProcess => true,
+        }
+    }
+
     fn connect(&self) -> Result<Consumer, SessionError> {
         match self {
             Self::Default => Ok(Consumer::connect_default()?),
@@ -216,8 +237,33 @@ impl Session {
         consumer.observe_events(&[ObservableEventsType::TYPE_ALL_DATA_SOURCES_STARTED])?;
         consumer.enable_tracing(&message, file)?;
         let state = if config.starts_by_trigger() { State::Armed } else { State::SetUp };
-        let shared = Arc::new(Shared::new(consumer, state, new_file));
-        Ok(Self { shared, service, name })
+        let mut session = Self::new(service, consumer, state, new_file);
+        session.name = name;
+        if session.service.is_inside() {
+            session.shared.lock().named = categories::named(&message);
+        }
+        #[cfg(feature = "in-process")]
+        if session.service.is_inside() && message.write_into_file == Some(true) {
+            session.writes_file = true;
+            let shared: Arc<dyn CompleteFile> = session.shared.clone();
+            runtime::add_session(LiveSession::WritesFile(Arc::downgrade(&shared)));
+        }
+        Ok(session)
+    }
+
+    /// Whether the process was forked since: then the session is that of its parent.
+    fn is_of_parent(&self) -> bool {
+        self.forks != fork::count()
+    }
+
+    fn new(service: Service, consumer: Consumer, state: State, file: Option<NewFile>) -> Self {
+        let socket = consumer.socket();
+        if let Some(socket) = socket {
+            runtime::add_session(LiveSession::Outside(socket));
+        }
+        let shared = Arc::new(Shared::new(consumer, state, file));
+        let (name, forks) = (String::new(), fork::count());
+        Self { shared, service, name, socket, writes_file: false, forks }
     }
 
     /// Starts recording. Returns when all data sources record. For a session that a trigger starts it returns at once.
@@ -357,7 +403,26 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        if self.is_of_parent() {
+            // It is the session of the parent process, whose service and locks this one does not have.
+            return core::mem::forget(self.shared.clone());
+        }
+        // In a callback the service would wait for this thread.
+        if self.writes_file && !callback::in_callback() {
+            crate::flush();
+            self.shared.complete_file(TIMEOUT);
+        }
         self.shared.drop_session();
+        if let Some(socket) = self.socket {
+            runtime::remove_session(socket);
+        }
+    }
+}
+
+#[cfg(feature = "in-process")]
+impl CompleteFile for Shared {
+    fn complete_file(&self, timeout: Duration) -> bool {
+        Self::complete_file(self, timeout)
     }
 }
 
@@ -396,7 +461,7 @@ impl Inner {
         self.consumer.start_tracing()?;
         self.state = State::Started;
         loop {
-            match self.consumer.wait(Some(TIMEOUT))? {
+            match self.wait(TIMEOUT)? {
                 Waited::Event(event) if event.all_data_sources_started == Some(true) => {
                     return self.commit_file();
                 }
@@ -410,6 +475,15 @@ impl Inner {
         }
     }
 
+    fn wait(&mut self, timeout: Duration) -> Result<Waited, SessionError> {
+        let waited = self.consumer.wait(Some(timeout));
+        if matches!(waited, Err(ConsumerError::Service(_))) {
+            // The service tells the end of a session once.
+            self.state = State::Stopped;
+        }
+        Ok(waited?)
+    }
+
     /// The service records into the file.
     fn commit_file(&mut self) -> Result<(), SessionError> {
         self.new_file.take().map_or(Ok(()), NewFile::commit)
@@ -420,6 +494,10 @@ impl Inner {
     }
 
     fn stop(&mut self) -> Result<(), SessionError> {
+        self.stop_within(TIMEOUT)
+    }
+
+    fn stop_within(&mut self, timeout: Duration) -> Result<(), SessionError> {
         match self.state {
             State::SetUp | State::Armed => {
                 return Err(SessionError::Order(NOT_STARTED));
@@ -427,7 +505,7 @@ impl Inner {
             State::Stopped => return Ok(()),
             State::Started => {}
         }
-        match self.consumer.flush(TIMEOUT) {
+        match self.consumer.flush(timeout) {
             // A producer did not answer, the session has just ended, or its trigger did not come. It must end all the
             // same; the trace tells of flushes that failed.
             Ok(()) | Err(ConsumerError::Rejected(_)) => {}
@@ -435,14 +513,36 @@ impl Inner {
         }
         self.consumer.disable_tracing()?;
         loop {
-            match self.consumer.wait(Some(TIMEOUT))? {
+            match self.wait(timeout)? {
                 Waited::Ended => break,
                 Waited::TimedOut => return Err(SessionError::TimedOut("stop all data sources")),
                 _ => {}
             }
         }
         self.state = State::Stopped;
+        categories::tell_if_none(&self.named);
         Ok(())
+    }
+}
+
+impl Shared {
+    /// Ends a session that runs, which writes the rest of its file. True if the file is complete then.
+    fn complete_file(&self, timeout: Duration) -> bool {
+        let mut inner = self.lock();
+        if inner.state != State::Started {
+            return true;
+        }
+        match inner.stop_within(timeout) {
+            Ok(()) => return true,
+            // The service has ended before, and has completed its files.
+            Err(SessionError::Consumer(ConsumerError::Disconnected)) => return true,
+            Err(error) => {
+                crate::report::report!("the file of a session may lack its last events: {error}");
+            }
+        }
+        // At the end of the session the service writes what it has.
+        let _ = inner.consumer.disable_tracing();
+        false
     }
 }
 
@@ -457,8 +557,7 @@ fn snapshot(service: &Service, name: &str) -> Result<Session, SessionError> {
     let request = clone_request(name)?;
     let mut consumer = service.connect()?;
     consumer.clone_session(request, None)?;
-    let shared = Arc::new(Shared::new(consumer, State::Stopped, None));
-    Ok(Session { shared, service: service.clone(), name: String::new() })
+    Ok(Session::new(service.clone(), consumer, State::Stopped, None))
 }
 
 /// See [`Session::save_snapshot`].

@@ -2,9 +2,14 @@
 
 use std::path::Path;
 
+use protos::TraceStatsBufferStats as BufferStats;
+
 use super::{Config, Session, SessionError};
 
 /// Records what `work` does, and returns the trace, as the bytes of a trace file: for tests and small tools.
+///
+/// It keeps the last 32 MiB. If that was not all, a line on standard error says so; [`record_to_file`] has no such
+/// limit. Another line tells if the program has used no category that was asked for.
 ///
 /// ```
 /// # fn main() -> Result<(), tracing_sdk::session::SessionError> {
@@ -25,6 +30,12 @@ pub fn record(categories: &[&str], work: impl FnOnce()) -> Result<Vec<u8>, Sessi
     session.start()?;
     work();
     session.stop()?;
+    let is_cut = |stats: &BufferStats| stats.bytes_overwritten.is_some_and(|bytes| bytes != 0);
+    if session.stats()?.buffer_stats.iter().any(is_cut) {
+        crate::report::report!(
+            "`record` has lost the beginning of the recording, of which it keeps 32 MiB: `record_to_file` keeps all"
+        );
+    }
     let mut trace = Vec::new();
     session.read_into(&mut trace)?;
     Ok(trace)
@@ -32,8 +43,8 @@ pub fn record(categories: &[&str], work: impl FnOnce()) -> Result<Vec<u8>, Sessi
 
 /// Records what `work` does into a file, which is replaced if it exists, and returns the result of `work`.
 ///
-/// The file grows during the recording, so memory does not limit how long `work` may take. If `work` panics, the file
-/// has all of it. If the program ends meanwhile, also by `exit`, the file has all but the last second.
+/// The file grows during the recording, so memory does not limit how long `work` may take. If `work` panics, or ends
+/// the program by `exit`, the file has all of it. If a signal ends the program, the file has all but the last second.
 ///
 /// ```
 /// # fn main() -> Result<(), tracing_sdk::session::SessionError> {
@@ -64,21 +75,10 @@ pub fn record_to_file<R>(
         // Services that do not know the next line go by this one.
         .flush_period(second)
         .flush_before_writes();
-    let session = StopsByPanic(Session::in_process(&config)?);
-    session.0.start()?;
+    // If `work` panics, it ends when it is dropped.
+    let session = Session::in_process(&config)?;
+    session.start()?;
     let result = work();
-    session.0.stop()?;
+    session.stop()?;
     Ok(result)
-}
-
-/// A session that writes its last second into its file also when the program panics.
-struct StopsByPanic(Session);
-
-impl Drop for StopsByPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            // The program learns of the panic, not of this.
-            let _ = self.0.stop();
-        }
-    }
 }

@@ -127,6 +127,10 @@ impl FlightRecorder {
 impl Drop for FlightRecorder {
     /// Waits for a trace that is being saved.
     fn drop(&mut self) {
+        if self.running.session.is_of_parent() {
+            // So is the thread.
+            return core::mem::forget(self.running.clone());
+        }
         let saving = self.running.saving().take();
         if let Some(saving) = saving {
             saving.join();

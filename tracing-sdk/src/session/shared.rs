@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use client::connection::ConnectionWaker;
 use client::consumer::{Consumer, ConsumerError, Waited};
+use protos::TrackEventConfig;
 
 use super::error::{NOT_STARTED, SessionError};
 use super::file::NewFile;
@@ -37,6 +38,8 @@ pub(super) struct Inner {
     pub(super) state: State,
     /// The file that the service writes, until the session has started.
     pub(super) new_file: Option<NewFile>,
+    /// The categories that it wants, if it names them and the program knows all that it can record.
+    pub(super) named: Vec<TrackEventConfig>,
 }
 
 /// What the handles of one session share.
@@ -62,7 +65,7 @@ impl Shared {
     pub(super) fn new(consumer: Consumer, state: State, new_file: Option<NewFile>) -> Self {
         Self {
             waker: consumer.waker(),
-            inner: Mutex::new(Inner { consumer, state, new_file }),
+            inner: Mutex::new(Inner { consumer, state, new_file, named: Vec::new() }),
             turns: Mutex::default(),
             changed: Condvar::new(),
         }

@@ -1,8 +1,10 @@
 //! A program whose user has written something wrong: it runs, and says so.
 
+use std::os::unix::net::UnixListener;
 use std::process::Stdio;
+use std::time::Duration;
 
-use os::socket::Address;
+use os::socket::{Address, Stream};
 use tracing_sdk::Init;
 use tracing_sdk::session::Config;
 
@@ -57,6 +59,29 @@ pub(crate) fn look() {
     println!("it runs");
     let chosen = Address::parse("/none/socket").expect("an address");
     assert!(Init::new().address(chosen).system().is_err(), "other options");
+}
+
+/// A process listens there, and accepts nobody.
+pub(crate) fn a_full_queue_stops_no_program() {
+    let place = Place::new("full");
+    let path = place.0.join("producer");
+    let listener = UnixListener::bind(&path).expect("a socket");
+    rustix::net::listen(&listener, 0).expect("a short queue");
+    let socket = crate::address(&path);
+    let waiting: Vec<_> = std::iter::from_fn(|| Stream::connect(&socket).ok()).collect();
+    assert!(!waiting.is_empty());
+    let printed = printed_by("meets a full queue", &place, path.to_str().expect("a path"));
+    assert_eq!(printed, (String::new(), "it runs\n".to_owned()));
+}
+
+pub(crate) fn meet_a_full_queue() {
+    tracing_sdk::init().expect("a producer");
+    // It would wait for a lock that a thread holds while it connects.
+    tracing_sdk::register(&[&LIFE]);
+    tracing_sdk::trigger(&["trigger"]);
+    assert!(!tracing_sdk::sync(Duration::ZERO));
+    println!("it runs");
+    tracing_sdk::shutdown();
 }
 
 pub(crate) fn a_category_that_cannot_be_is_told() {

@@ -10,9 +10,12 @@
 mod trace;
 
 mod address;
+mod ends;
 mod interceptor;
 #[cfg(feature = "tracing")]
 mod layers;
+#[cfg(all(feature = "log", feature = "tracing"))]
+mod log_records;
 mod plugin;
 mod startup;
 mod thread_time;
@@ -62,12 +65,28 @@ fn main() {
         Ok("samples thread time") => thread_time::record(),
         #[cfg(feature = "tracing")]
         Ok("has a layer") => layers::record_all(),
+        #[cfg(all(feature = "log", feature = "tracing"))]
+        Ok("logs with a layer") => log_records::with_a_layer(),
+        #[cfg(all(feature = "log", feature = "tracing"))]
+        Ok("logs with layers") => log_records::with_layers(),
+        #[cfg(all(feature = "log", feature = "tracing"))]
+        Ok("logs before there is a layer") => log_records::before_a_layer(),
+        Ok("leaves a child behind") => ends::leave_a_child(),
+        Ok("meets a full queue") => address::meet_a_full_queue(),
+        Ok("misspells a category") => ends::misspell(),
+        Ok(part) if part.starts_with("ends: ") => ends::end(part),
         Ok("looks for a service") => address::look(),
         Ok("names categories") => address::name_categories(),
         Ok(part) => panic!("no part {part:?}"),
         Err(_) => {
             address::an_address_where_no_service_can_be_is_told();
             address::a_category_that_cannot_be_is_told();
+            address::a_full_queue_stops_no_program();
+            ends::the_end_of_a_program_completes_its_files();
+            ends::a_service_learns_that_a_program_with_a_child_has_ended();
+            ends::recordings_that_lack_something_say_so();
+            #[cfg(all(feature = "log", feature = "tracing"))]
+            log_records::records_arrive_by_the_layer();
             a_process_outlives_its_services();
             the_last_events_of_all_threads_arrive();
             the_first_events_arrive_if_init_waits();
@@ -330,12 +349,18 @@ fn fork() {
     drop(slice);
 }
 
-/// Forks. True in the child; false in the parent, when the child has ended without a fault.
-fn is_child() -> bool {
+/// Forks. Returns the id of the child in the parent, and 0 in the child.
+fn fork_process() -> i32 {
     // SAFETY: the child runs on the stack of this thread, which holds no lock. Before it allocates, the C library has
     // released the locks of its memory.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "cannot fork");
+    child
+}
+
+/// Forks. True in the child; false in the parent, when the child has ended without a fault.
+fn is_child() -> bool {
+    let child = fork_process();
     if child != 0 {
         let mut status = 0;
         // SAFETY: `status` is ours alone and lives until the call returns.

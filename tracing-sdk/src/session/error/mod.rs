@@ -4,6 +4,7 @@ use core::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use client::connection::is_queue_full;
 use client::consumer::ConsumerError;
 
 use crate::runtime::InitError;
@@ -67,6 +68,10 @@ impl fmt::Debug for SessionError {
 impl fmt::Display for SessionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            // The service runs.
+            Self::Consumer(all @ ConsumerError::Connect { error, .. }) if is_queue_full(error) => {
+                all.fmt(f)
+            }
             Self::Consumer(ConsumerError::Connect { address, error }) => write!(
                 f,
                 "cannot connect to {address}: {}; {}, or record inside the program with `Session::in_process` \

@@ -1,0 +1,190 @@
+//! How programs end, and what is in their traces then.
+
+use std::io::Read as _;
+use std::process::Stdio;
+
+use client::consumer::Consumer;
+use protos::DataSourceConfig;
+use tracing_sdk::data_source::{DataSource, FlushGuard, FlushReason, Registered};
+use tracing_sdk::instant;
+use tracing_sdk::session::{Config, Session, SessionError, record, record_to_file};
+
+use crate::trace::events;
+use crate::{LIFE, Place, Service, address, config, fork_process, wait_for_session};
+
+/// The file that a process shall write.
+const FILE: &str = "LIFE_TEST_FILE";
+
+/// Each way to end leaves what was recorded before it. A service writes into its files every five seconds.
+const ENDS: [&str; 6] = [
+    "ends: by exit in a recording",
+    "ends: by exit",
+    "ends: with an error",
+    "ends: with a session that nobody drops",
+    "ends: beside a thread that records",
+    "ends: in a callback",
+];
+
+pub(crate) fn the_end_of_a_program_completes_its_files() {
+    for part in ENDS {
+        let place = Place::new("ends");
+        let file = place.0.join("trace");
+        let status = place.command(part).env(FILE, &file).status().expect("a process");
+        assert!(status.success(), "{part}: {status}");
+        let trace = std::fs::read(&file).expect("a file");
+        assert_eq!(events(&trace), ["instant life last"], "{part}");
+    }
+}
+
+fn started() -> Session {
+    let file = std::env::var_os(FILE).expect("a file");
+    let config = Config::new().track_events(&["life"]).data_source_named(ENDING.name());
+    let session = Session::in_process(&config.write_into_file(file)).expect("a session");
+    session.start().expect("a start");
+    session
+}
+
+pub(crate) fn end(part: &str) {
+    match part {
+        "ends: by exit in a recording" => {
+            let file = std::env::var_os(FILE).expect("a file");
+            let recorded = record_to_file(file, &["life"], || {
+                instant!(LIFE, "last");
+                std::process::exit(0);
+            });
+            recorded.expect("it does not return");
+        }
+        "ends: by exit" => {
+            let _session = started();
+            instant!(LIFE, "last");
+            std::process::exit(0);
+        }
+        "ends: with an error" => {
+            let work = || Err(SessionError::Order("on purpose"));
+            let fail = || {
+                let session = started();
+                instant!(LIFE, "last");
+                work()?;
+                session.stop()
+            };
+            assert!(fail().is_err());
+        }
+        "ends: with a session that nobody drops" => {
+            std::mem::forget(started());
+            instant!(LIFE, "last");
+        }
+        "ends: beside a thread that records" => {
+            std::mem::forget(started());
+            let (done, wait) = std::sync::mpsc::channel();
+            std::thread::spawn(move || {
+                instant!(LIFE, "last");
+                done.send(()).expect("main");
+                loop {
+                    std::thread::park();
+                }
+            });
+            wait.recv().expect("the thread");
+        }
+        "ends: in a callback" => {
+            ENDING.register();
+            let session = started();
+            instant!(LIFE, "last");
+            let _ = session.flush();
+            // Another thread ends the program.
+            loop {
+                std::thread::park();
+            }
+        }
+        other => panic!("no part {other:?}"),
+    }
+}
+
+/// Ends the program when it is flushed.
+struct Ending;
+
+static ENDING: Registered<Ending> = Registered::new("com.example.ending");
+
+impl DataSource for Ending {
+    type Incremental = ();
+
+    fn setup(_: &DataSourceConfig) -> Self {
+        Self
+    }
+
+    fn flush(&self, _: FlushReason, _: FlushGuard) {
+        std::process::exit(0);
+    }
+}
+
+/// The child of a program that ended lives on, as a daemon does.
+pub(crate) fn a_service_learns_that_a_program_with_a_child_has_ended() {
+    let place = Place::new("child");
+    let _service = Service::start(&place.0);
+    let mut consumer = Consumer::connect(&address(&place.0.join("consumer"))).expect("a service");
+    consumer.enable_tracing(&config().to_message(), None).expect("a session");
+    consumer.query_capabilities().expect("an answer");
+    let mut command = place.command("leaves a child behind");
+    let mut program = command.stdin(Stdio::piped()).spawn().expect("a process");
+    // The child ends when this is closed.
+    let child = program.stdin.take();
+    let status = program.wait().expect("an end");
+    assert!(status.success(), "{status}");
+    loop {
+        let state = consumer.query_service_state(false).expect("an answer");
+        if state.producers.is_empty() && state.tracing_sessions.len() == 1 {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    drop(child);
+}
+
+pub(crate) fn leave_a_child() {
+    let session = Session::system(&config()).expect("a session");
+    session.start().expect("a start");
+    tracing_sdk::init().expect("a producer");
+    wait_for_session();
+    instant!(LIFE, "before");
+    if fork_process() == 0 {
+        let mut nothing = Vec::new();
+        std::io::stdin().read_to_end(&mut nothing).expect("the end of the test");
+        // It is not the session of this process.
+        drop(session);
+        std::process::exit(0);
+    }
+    // And out, with all connections.
+    std::mem::forget(session);
+}
+
+pub(crate) fn recordings_that_lack_something_say_so() {
+    let place = Place::new("misspelt");
+    let mut command = place.command("misspells a category");
+    let output = command.stderr(Stdio::piped()).output().expect("a process");
+    assert!(output.status.success(), "{}", output.status);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    const NOTHING: &str = "tracing-sdk: a session has recorded nothing of this program, because it wants the categories";
+    let expected = [
+        format!("{NOTHING} \"lief\", \"net*\", and the program has used \"life\""),
+        "tracing-sdk: `record` has lost the beginning of the recording, of which it keeps 32 MiB: `record_to_file` \
+         keeps all"
+            .to_owned(),
+    ];
+    assert_eq!(told.lines().collect::<Vec<_>>(), expected);
+}
+
+pub(crate) fn misspell() {
+    let nothing = record(&["lief", "net*"], || instant!(LIFE, "not recorded"));
+    assert_eq!(events(&nothing.expect("a recording")), [""; 0]);
+    // These say nothing.
+    record(&["life"], || ()).expect("a recording");
+    record(&["lief", "life"], || ()).expect("a recording");
+    let long = "x".repeat(1 << 20);
+    let cut = record(&["life"], || {
+        for _ in 0..40 {
+            instant!(LIFE, "long", text = long.as_str());
+            // More than the shared memory would be lost elsewhere.
+            assert!(tracing_sdk::sync(crate::LONG));
+        }
+    });
+    cut.expect("a recording");
+}
