@@ -3,11 +3,9 @@
 //! Names come from any process. What does not show where it stands is escaped: it could move the cursor, forge a line,
 //! or make a text look like another one.
 
+use crate::limits::SHOWN_CHARS_MAX;
 use std::borrow::Cow;
 use std::fmt::Write as _;
-
-/// Characters of a text that are shown.
-pub(crate) const CHARS_MAX: usize = 4096;
 
 /// Whether a character does not show where it stands: control characters, ends of lines, marks of direction,
 /// characters without width, and those that only other characters show (category `Cf` of Unicode).
@@ -50,13 +48,13 @@ pub fn visible<'t>(text: &'t str, kept: &str) -> Cow<'t, str> {
 
 /// Adds as much of `text` as a line has room for.
 pub(crate) fn plain(out: &mut String, text: &str) {
-    push(out, text, false, CHARS_MAX);
+    push(out, text, false, SHOWN_CHARS_MAX);
 }
 
 /// Adds as much of `text` as a line has room for, in quotes, also as JSON has it.
 pub(crate) fn quoted(out: &mut String, text: &str) {
     out.push('"');
-    push(out, text, true, CHARS_MAX);
+    push(out, text, true, SHOWN_CHARS_MAX);
     out.push('"');
 }
 

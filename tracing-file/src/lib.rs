@@ -20,6 +20,7 @@
 pub mod compressed;
 pub mod escape;
 pub mod json;
+mod limits;
 pub mod lint;
 pub mod losses;
 pub mod packets;

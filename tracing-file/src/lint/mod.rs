@@ -51,6 +51,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
 use self::session::Session;
+use crate::limits::FLOWS_MAX;
 use crate::losses::KernelLosses;
 use crate::packets::{Packet, Place, ReadError};
 use crate::read::{EventKind, Finding, MEMORY_MAX, Problem, Severity, TraceReader, Tracks};
@@ -59,9 +60,6 @@ use crate::slices::{Outcome, OutcomeKind, Slices};
 mod session;
 #[cfg(test)]
 mod tests;
-
-/// Flows that are remembered.
-const FLOWS_MAX: usize = 1 << 20;
 
 /// What a trace has.
 #[derive(Debug)]

@@ -56,10 +56,7 @@ use protozero::{Message, Reader, Value};
 pub use self::entry::{entry_json, entry_line};
 pub use self::kernel::KernelLosses;
 use crate::json::Json;
-
-/// Entries of a ledger that are kept. Our service has at most 130 of one session: 128 of producers, one for what has no
-/// entry of its own, and one for a full file.
-const ENTRIES_MAX: usize = 1024;
+use crate::limits::LEDGER_ENTRIES_MAX;
 
 /// The reason of a loss when the last flush failed.
 pub const UNANSWERED: &str = "the last data of a producer that did not answer in time";
@@ -137,7 +134,7 @@ impl Losses {
         let mut reader = Reader::new(ledger);
         while let Ok(Some(field)) = reader.next_field() {
             let (1, Value::Len(entry)) = (field.number, field.value) else { continue };
-            if self.ledger.len() >= ENTRIES_MAX {
+            if self.ledger.len() >= LEDGER_ENTRIES_MAX {
                 self.entries_left_out += 1;
             } else if let Ok(entry) = LossLedgerEntry::decode(entry) {
                 self.ledger.push(entry);

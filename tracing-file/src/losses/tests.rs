@@ -60,9 +60,9 @@ fn invalid_packets_are_told_once() {
 
 #[test]
 fn a_ledger_has_a_bound_and_may_be_broken() {
-    let entries = vec![LossLedgerEntry::default(); ENTRIES_MAX + 2];
+    let entries = vec![LossLedgerEntry::default(); LEDGER_ENTRIES_MAX + 2];
     let losses = Losses::of(&with_ledger(entries));
-    assert_eq!((losses.ledger.len(), losses.entries_left_out), (ENTRIES_MAX, 2));
+    assert_eq!((losses.ledger.len(), losses.entries_left_out), (LEDGER_ENTRIES_MAX, 2));
     assert_eq!(losses.lines("").last().unwrap(), "more entries of the ledger: 2");
     assert!(Losses::read(b"\x0a\x7f").is_empty());
 }

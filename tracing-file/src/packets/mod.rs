@@ -43,19 +43,13 @@ use protozero::ReadError as FrameReadError;
 use protozero::decode::FrameReader;
 
 use crate::compressed;
+pub use crate::limits::{UNPACKED_BYTES_MAX, UNPACKED_PER_BYTE};
 
 #[cfg(test)]
 mod tests;
 
 /// Bytes read at once.
 const BLOCK_BYTES: usize = 64 << 10;
-
-/// Bytes that one compressed packet may unpack to. Services compress some hundred KiB at once.
-pub const UNPACKED_BYTES_MAX: u64 = 256 << 20;
-
-/// How much longer than the file its compressed packets together may be, beside [`UNPACKED_BYTES_MAX`]. Recordings are
-/// compressed to a tenth or so.
-pub const UNPACKED_PER_BYTE: u64 = 1000;
 
 /// Number of `Trace.packet`.
 const PACKET: u32 = 1;

@@ -7,6 +7,7 @@ use protozero::Reader;
 use super::budget::Budget;
 use super::problem::Problem;
 use super::sequence::SequenceId;
+use crate::limits::{CLOCKS_PER_SNAPSHOT_MAX, SNAPSHOTS_PER_CLOCK_MAX};
 
 /// `BUILTIN_CLOCK_BOOTTIME`.
 const BOOTTIME: u32 = 6;
@@ -14,14 +15,8 @@ const BOOTTIME: u32 = 6;
 /// Ids of clocks that belong to one sequence.
 const SEQUENCE_CLOCKS: std::ops::Range<u32> = 64..128;
 
-/// Snapshots of a clock that are kept, the latest ones.
-const POINTS_MAX: usize = 64;
-
-/// Clocks of one snapshot.
-const CLOCKS_MAX: usize = 64;
-
 /// Bytes that a clock takes at most, with its place in the map.
-const CLOCK_COST: usize = 128 + POINTS_MAX * 16;
+const CLOCK_COST: usize = 128 + SNAPSHOTS_PER_CLOCK_MAX * 16;
 
 pub(super) fn is_of_sequence(id: u32) -> bool {
     SEQUENCE_CLOCKS.contains(&id)
@@ -59,7 +54,7 @@ fn read(body: &[u8]) -> (Vec<SnapshotClock>, u32) {
     let mut reader = Reader::new(body);
     while let Ok(Some(field)) = reader.next_field() {
         match (field.number, field.value.bytes(), field.value.uint32()) {
-            (1, Ok(clock), _) if clocks.len() < CLOCKS_MAX => {
+            (1, Ok(clock), _) if clocks.len() < CLOCKS_PER_SNAPSHOT_MAX => {
                 clocks.push(SnapshotClock::read(clock));
             }
             (2, _, Ok(clock)) => primary = clock,
@@ -97,7 +92,7 @@ impl Clocks {
             });
             known.now_ns = clock_ns;
             if let Some(trace_ns) = anchor {
-                if known.points.len() >= POINTS_MAX {
+                if known.points.len() >= SNAPSHOTS_PER_CLOCK_MAX {
                     known.points.pop_front();
                 }
                 known.points.push_back((clock_ns, trace_ns));

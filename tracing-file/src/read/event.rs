@@ -11,10 +11,8 @@ use super::interned::{
 };
 use super::sequence::Sequence;
 use super::tracks::{Track, Tracks};
+use crate::limits::CATEGORIES_MAX;
 use crate::packets::Place;
-
-/// Categories of an event that are looked at. Programs write a few.
-pub(super) const CATEGORIES_MAX: usize = 64;
 
 /// An event. It borrows from the reader until the next one is read.
 #[derive(Clone, Copy, Debug)]

@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::problem::{Finding, Problem};
+use crate::limits::FINDINGS_MAX;
 use crate::packets::Place;
-
-/// Findings of one packet that are kept.
-pub(super) const FINDINGS_MAX: usize = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct Found {

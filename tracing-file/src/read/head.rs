@@ -3,9 +3,7 @@
 use protozero::{ReadError, Reader, Value};
 
 use super::sequence::SequenceId;
-
-/// Extra counter values of one event that are kept: one more than a reader accepts.
-const EXTRA_MAX: usize = 9;
+use crate::limits::EXTRA_VALUES_KEPT_MAX;
 
 /// A packet.
 #[derive(Default)]
@@ -97,7 +95,7 @@ impl<'p> EventHead<'p> {
                 (9, Value::Varint(value)) => head.of = value,
                 (10, Value::Varint(value)) => head.name_iid = Some(value),
                 (11, Value::Varint(value)) => head.track = Some(value),
-                (12, Value::Varint(value)) if head.extra.len() < EXTRA_MAX => {
+                (12, Value::Varint(value)) if head.extra.len() < EXTRA_VALUES_KEPT_MAX => {
                     head.extra.push(value as i64);
                 }
                 (21, Value::Len(log)) => head.log = Some(log),
@@ -106,7 +104,7 @@ impl<'p> EventHead<'p> {
                 (31, Value::Varint(value)) => push(&mut head.extra_tracks, value),
                 (44, Value::Fixed64(bits)) => head.double = Some(f64::from_bits(bits)),
                 (45, Value::Varint(value)) => push(&mut head.extra_double_tracks, value),
-                (46, Value::Fixed64(bits)) if head.extra_double.len() < EXTRA_MAX => {
+                (46, Value::Fixed64(bits)) if head.extra_double.len() < EXTRA_VALUES_KEPT_MAX => {
                     head.extra_double.push(f64::from_bits(bits));
                 }
                 (1000..=9999, _) => head.extension = Some(field.number),
@@ -118,7 +116,7 @@ impl<'p> EventHead<'p> {
 
 fn push(tracks: &mut Option<Vec<u64>>, uuid: u64) {
     let tracks = tracks.get_or_insert_default();
-    if tracks.len() < EXTRA_MAX {
+    if tracks.len() < EXTRA_VALUES_KEPT_MAX {
         tracks.push(uuid);
     }
 }

@@ -9,10 +9,8 @@ use super::problem::{Finding, Problem};
 use super::sequence::SequenceId;
 use super::state::State;
 use super::tracks::Tracks;
+pub use crate::limits::MEMORY_MAX;
 use crate::packets::{Packets, Place, ReadError};
-
-/// Default for the bytes that all tables of a reader may take.
-pub const MEMORY_MAX: usize = 256 << 20;
 
 /// Reads a trace event by event, in the order of the file.
 #[derive(Debug)]

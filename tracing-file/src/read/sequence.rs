@@ -7,15 +7,13 @@ use protozero::Reader;
 use super::budget::Budget;
 use super::interned::{Entry, KEPT, LOCATIONS, Location, Text, number};
 use super::problem::Problem;
+use crate::limits::DEFAULT_TRACKS_MAX;
 
 /// Bytes that a sum takes.
 const SUM_COST: usize = 96;
 
 /// Bytes that a sequence takes without its entries.
 pub(super) const SEQUENCE_COST: usize = 512;
-
-/// Tracks of extra counters that defaults may have. An event with more than 8 values is lost.
-const DEFAULTS_MAX: usize = 64;
 
 /// Which sequence: ids are those of the writers of one machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,8 +78,8 @@ impl Sequence {
                         let Ok(uuid) = field.value.uint64() else { continue };
                         match field.number {
                             11 => self.track = Some(uuid),
-                            31 if self.extra.len() < DEFAULTS_MAX => self.extra.push(uuid),
-                            45 if self.extra_double.len() < DEFAULTS_MAX => {
+                            31 if self.extra.len() < DEFAULT_TRACKS_MAX => self.extra.push(uuid),
+                            45 if self.extra_double.len() < DEFAULT_TRACKS_MAX => {
                                 self.extra_double.push(uuid);
                             }
                             _ => {}

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use super::budget::Budget;
 use super::clocks::{Clocks, is_of_sequence};
 use super::decoded::{CounterValue, Decoded, EventKind};
-use super::event::CATEGORIES_MAX;
-use super::found::{FINDINGS_MAX, Found};
+use super::found::Found;
 use super::head::{EventHead, Head};
 use super::interned::{
     ARG_NAMES, ARG_TEXTS, CATEGORIES, LOCATIONS, LOG_BODIES, NAMES, number, string,
@@ -14,10 +13,8 @@ use super::interned::{
 use super::problem::Problem;
 use super::sequence::{SEQUENCE_COST, Sequence, SequenceId};
 use super::tracks::{TrackKind, Tracks};
+use crate::limits::{CATEGORIES_MAX, EXTRA_VALUES_MAX, FINDINGS_MAX};
 use crate::packets::Place;
-
-/// Extra counter values of one event.
-const EXTRA_MAX: usize = 8;
 
 /// Tables of a trace.
 #[derive(Debug)]
@@ -282,7 +279,7 @@ impl State {
         let int_tracks = event.extra_tracks.as_ref().unwrap_or(&sequence.extra);
         let double_tracks = event.extra_double_tracks.as_ref().unwrap_or(&sequence.extra_double);
         let is_bare = |count: usize, tracks: &[u64]| count > 0 && tracks.is_empty();
-        let problem = if event.extra.len() + event.extra_double.len() > EXTRA_MAX {
+        let problem = if event.extra.len() + event.extra_double.len() > EXTRA_VALUES_MAX {
             Some(Problem::ExtraTooMany)
         } else if is_bare(event.extra.len(), int_tracks)
             || is_bare(event.extra_double.len(), double_tracks)

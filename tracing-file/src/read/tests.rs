@@ -1,4 +1,5 @@
 use super::*;
+use crate::limits::TRACK_NAME_BYTES_MAX;
 use crate::testing::{text_bytes, trace_bytes};
 
 /// The events of a trace, one a line, after `TIME TRACK`.
@@ -459,4 +460,23 @@ fn texts_of_tracks_take_memory() {
     for trace in [named, unit, merged, later] {
         assert_eq!((refused(&trace, 256 + 1010), refused(&trace, 256 + 999)), (0, 1), "{trace}");
     }
+}
+
+#[test]
+fn a_reader_has_a_limit_by_default() {
+    let mut trace = TraceReader::new(&b""[..]);
+    assert!(trace.state.budget.take(MEMORY_MAX) && !trace.state.budget.take(1));
+}
+
+#[test]
+fn names_of_tracks_are_cut() {
+    let name = "n".repeat(TRACK_NAME_BYTES_MAX + 1);
+    let track = format!(
+        "packet {{ track_descriptor {{ uuid: 7 name: '{name}' sibling_merge_key: '{name}' }} }}"
+    );
+    let bytes = trace_bytes(&track);
+    let mut trace = TraceReader::new(bytes.as_slice());
+    assert!(trace.next_event().unwrap().is_none());
+    let name = trace.tracks().get(7).unwrap().name.as_deref().unwrap();
+    assert_eq!(name.len(), TRACK_NAME_BYTES_MAX);
 }

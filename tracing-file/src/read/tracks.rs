@@ -6,16 +6,12 @@ use protozero::Reader;
 
 use super::budget::Budget;
 use super::problem::Problem;
+pub use crate::limits::LEVELS_MAX;
+use crate::limits::TRACK_NAME_BYTES_MAX;
 use crate::packets::Place;
-
-/// Levels from which on upstream's reader refuses a track.
-pub const LEVELS_MAX: usize = 100;
 
 /// Bytes that a track takes beside its texts.
 const TRACK_COST: usize = 256;
-
-/// Bytes of a name that are kept.
-const NAME_BYTES_MAX: usize = 4096;
 
 /// What a track shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -247,7 +243,9 @@ fn read(body: &[u8], place: Place) -> (Track, [Option<Problem>; 3]) {
             8 => counter = Some(bytes),
             12 => rank = number as i32,
             15 => merge.0 = number as i32,
-            16 | 17 => merge.1 = Some(field.raw.get(..NAME_BYTES_MAX).unwrap_or(field.raw).into()),
+            16 | 17 => {
+                merge.1 = Some(field.raw.get(..TRACK_NAME_BYTES_MAX).unwrap_or(field.raw).into())
+            }
             18 => is_state = true,
             _ => {}
         }
@@ -304,7 +302,7 @@ impl Counter {
 }
 
 fn text(bytes: &[u8]) -> Box<str> {
-    let kept = bytes.get(..NAME_BYTES_MAX).unwrap_or(bytes);
+    let kept = bytes.get(..TRACK_NAME_BYTES_MAX).unwrap_or(bytes);
     String::from_utf8_lossy(kept).into()
 }
 

@@ -11,20 +11,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::limits::{MARKS_MAX, OPEN_SLICES_MAX, PAIRS_MAX};
 use crate::packets::Place;
 use crate::read::{Budget, Event, EventKind};
 
 #[cfg(test)]
 mod tests;
-
-/// Slices of one track that upstream's reader keeps open.
-const DEPTH_MAX: usize = 512;
-
-/// Pairs of a track that later ones are compared with, and ends without a begin that wait for one.
-const PAIRS_MAX: usize = 64;
-
-/// Begins and ends of a track that are put in order.
-const MARKS_MAX: usize = 4096;
 
 /// Bytes of a begin or an end, and of a track.
 const MARK_COST: usize = 128;
@@ -177,7 +169,7 @@ impl TrackSlices {
     }
 
     fn begin(&mut self, begin: Mark, done: &mut impl FnMut(Place, OutcomeKind)) {
-        if self.open.len() >= DEPTH_MAX {
+        if self.open.len() >= OPEN_SLICES_MAX {
             done(begin.place, OutcomeKind::TooDeep);
         } else {
             self.open.push(begin);

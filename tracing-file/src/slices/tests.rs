@@ -64,7 +64,7 @@ fn marks_without_a_partner_have_a_bound() {
     assert_eq!(ends, vec![OutcomeKind::NotOpen; 1000]);
     let begins = outcomes(1 << 20, (0..1000).map(|at| (at as u32 % 2 + 1, at, true)));
     let too_deep = begins.iter().filter(|outcome| **outcome == OutcomeKind::TooDeep).count();
-    assert_eq!((begins.len(), too_deep), (1000, 1000 - DEPTH_MAX));
+    assert_eq!((begins.len(), too_deep), (1000, 1000 - OPEN_SLICES_MAX));
     let refused = outcomes(TRACK_COST + MARK_COST, (0..2).map(|at| (1, at, true)));
     assert_eq!(refused, [OutcomeKind::Refused { sequence: 1 }, OutcomeKind::NotEnded]);
 }

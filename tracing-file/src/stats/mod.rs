@@ -51,18 +51,13 @@ use std::io::Read;
 
 use protozero::{Reader, Value};
 
+use crate::limits::{ROWS_MAX, STATS_NAME_BYTES_MAX};
 use crate::losses::{KernelLosses, Losses, service_stats};
 use crate::packets::{Packet, ReadError};
 use crate::read::{EventKind, MEMORY_MAX, Problem, SequenceId, TraceReader};
 use crate::slices::{OutcomeKind, Slices};
 
 pub use kind::kind_name;
-
-/// Names of slices, sequences and kinds of packets that are told apart, each.
-const ROWS_MAX: usize = 65_536;
-
-/// Longer names are cut.
-const NAME_BYTES_MAX: usize = 256;
 
 /// Packets of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -253,7 +248,7 @@ impl<R: Read> Counting<R> {
         let mut tag = u32::MAX;
         if event.kind() == EventKind::SliceBegin {
             let name = event.name().unwrap_or_default();
-            let end = name.floor_char_boundary(NAME_BYTES_MAX);
+            let end = name.floor_char_boundary(STATS_NAME_BYTES_MAX);
             let name = name.get(..end).unwrap_or_default();
             match self.numbers.get(name) {
                 Some(number) => tag = *number,

@@ -4,15 +4,10 @@ use std::fmt::Write;
 
 use super::labels::Labels;
 use crate::escape;
+use crate::limits::{DETAILS_BYTES_MAX, DETAILS_DEPTH_MAX};
 use crate::read::{
     Annotation, Annotations, CounterValue, Event, LogMessage, SourceLocation, Tracks, Value,
 };
-
-/// Bytes from which on the rest is left out.
-const BYTES_MAX: usize = 64 << 10;
-
-/// Levels of nested arguments.
-const DEPTH_MAX: u32 = 32;
 
 /// What an event carries, for a line of text or of JSON.
 pub(super) struct Details<'t> {
@@ -39,7 +34,7 @@ pub(super) fn details(
 pub(super) fn categories(event: &Event<'_>, is_json: bool) -> String {
     let mut out = String::new();
     for name in event.categories() {
-        if out.len() > BYTES_MAX {
+        if out.len() > DETAILS_BYTES_MAX {
             break;
         }
         if !out.is_empty() {
@@ -94,7 +89,7 @@ impl Details<'_> {
 
     /// Whether there is a place for more.
     fn has_place(&mut self) -> bool {
-        self.is_cut |= self.out.len() > BYTES_MAX;
+        self.is_cut |= self.out.len() > DETAILS_BYTES_MAX;
         !self.is_cut
     }
 
@@ -156,7 +151,7 @@ impl Details<'_> {
             }
             Value::Pointer(value) if is_json => write!(out, "\"0x{value:x}\""),
             Value::Pointer(value) => write!(out, "0x{value:x}"),
-            Value::Dict(_) | Value::List(_) if depth >= DEPTH_MAX => {
+            Value::Dict(_) | Value::List(_) if depth >= DETAILS_DEPTH_MAX => {
                 self.is_cut = true;
                 self.out.write_str(if self.is_json { "null" } else { "…" })
             }

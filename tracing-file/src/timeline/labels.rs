@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::escape;
+use crate::limits::LABELS_BYTES_MAX;
 use crate::read::{Track, TrackKind, Tracks};
-
-/// Bytes that labels in memory may take. Beyond that they are made again.
-const BYTES_MAX: usize = 16 << 20;
 
 /// What stands for the place of an event on no track.
 const NOWHERE: &str = "-";
@@ -216,7 +214,7 @@ impl Labels {
     }
 
     pub(super) fn of(&mut self, tracks: &Tracks, machine: u32, uuid: u64) -> &Label {
-        if self.bytes > BYTES_MAX {
+        if self.bytes > LABELS_BYTES_MAX {
             self.known.clear();
             self.bytes = 0;
         }

@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::row::{Hashes, Note, Row, RowKind};
+use crate::limits::OPEN_SLICES_MAX;
 use crate::read::Budget;
-
-/// Slices of one track that upstream's reader keeps open.
-const DEPTH_MAX: usize = 512;
 
 /// Bytes of an open slice beside its texts, and of a track.
 const OPEN_COST: usize = 128;
@@ -71,7 +69,7 @@ impl Nesting {
     }
 
     fn depth(&self, track: u64) -> u16 {
-        // Not above `DEPTH_MAX`.
+        // Not above `OPEN_SLICES_MAX`.
         self.tracks.get(&track).map_or(0, Vec::len) as u16
     }
 
@@ -79,7 +77,7 @@ impl Nesting {
         let depth = self.depth(row.track);
         let name = row.name.as_ref().map_or(0, |name| name.len());
         let cost = OPEN_COST + name + row.categories.len();
-        if usize::from(depth) >= DEPTH_MAX {
+        if usize::from(depth) >= OPEN_SLICES_MAX {
             return depth;
         }
         if !self.budget.take(cost) {

@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
+use crate::limits::BLOCKS_MAX;
 use crate::packets::ReadError;
 use crate::read::{Problem, TraceReader, Tracks};
-
-/// Parts of the file whose earliest events are known.
-pub(super) const BLOCKS_MAX: usize = 1 << 16;
 
 /// What the first reading finds.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! How much a timeline may cost. Each pass is bounded by its packets, but these may be short and name long texts, and
 //! may unpack to much more than the file.
 
-use crate::packets::UNPACKED_PER_BYTE;
+use crate::limits::{TEXT_PER_BYTE, UNPACKED_PER_BYTE};
 
 /// Limits of all passes together.
 #[derive(Clone, Copy, Debug)]
@@ -11,9 +11,6 @@ pub(super) struct WorkLimits {
     /// Bytes of texts that rows and lines may have, beside `TEXT_PER_BYTE` times what is read: ten million lines.
     pub(super) text_bytes: u64,
 }
-
-/// Bytes of texts for each byte that is read. An event of 15 bytes may have a line of 500.
-const TEXT_PER_BYTE: u64 = 100;
 
 impl Default for WorkLimits {
     fn default() -> Self {

@@ -13,24 +13,13 @@ use super::row::{Hashes, Key, Row, RowKind};
 use super::survey::{Survey, next_packet};
 use super::text::TextLines;
 use super::work::{Work, WorkLimits};
-use crate::escape;
+pub use crate::limits::PASSES_MAX;
+use crate::limits::{EVENT_NAME_BYTES_MAX, FITTING_MAX, OPEN_BYTES_MAX};
 use crate::packets::{CountedInput, ReadError};
 use crate::read::{Event, EventKind, Problem, SequenceId, TraceReader};
 
-/// How often a trace is read for its rows at most. Each time as many rows are written as memory takes.
-pub const PASSES_MAX: u32 = 100;
-
-/// Bytes of a name that are kept: one character more than is shown.
-const NAME_BYTES_MAX: usize = 4 * (escape::CHARS_MAX + 1);
-
 /// Bytes of a name and its categories from which on a filter looks at them once, not for each event that has them.
 const LONG_NAME_BYTES: usize = 1024;
-
-/// Long names for which the result of the filter is known.
-const FITTING_MAX: usize = 4096;
-
-/// Bytes that open slices take.
-const OPEN_BYTES_MAX: usize = 64 << 20;
 
 /// What was written, and what was not.
 #[derive(Debug)]
@@ -131,7 +120,7 @@ pub(super) fn write_within(
 
 /// As much of a name as is kept, which is more than is shown.
 fn kept(name: &str) -> &str {
-    name.get(..name.floor_char_boundary(NAME_BYTES_MAX)).unwrap_or_default()
+    name.get(..name.floor_char_boundary(EVENT_NAME_BYTES_MAX)).unwrap_or_default()
 }
 
 struct Timeline<'t, W> {

@@ -21,11 +21,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use protozero::{Reader, Value};
 
 use crate::json::Json;
+use crate::limits::RINGS_MAX;
 use crate::packets::{Packet, Place};
 use crate::read::SequenceId;
-
-/// Rings that are kept: more than the processors of a machine, times the data sources of a session.
-const RINGS_MAX: usize = 16 * 1024;
 
 /// What helps.
 const ADVICE: &str =
