@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 
-use tracing_file::read::Severity;
+use tracing_file::read::{Problem, Severity};
 use tracing_file::timeline::{self, Format, Options, Pattern, Summary, TimelineError};
 
 use super::input;
@@ -118,7 +118,7 @@ pub(super) fn run(args: &EventsArgs) -> Ending {
 /// Says what is not in the lines.
 fn end(shown: &str, summary: Summary) -> Ending {
     for (problem, times) in &summary.problems {
-        if problem.severity() >= Severity::Error {
+        if problem.severity() >= Severity::Error || *problem == Problem::SkippedCut {
             let (times, name, advice) = (count(*times, "time"), problem.name(), problem.advice());
             console::log(&format!("{shown}: {times} {name}: {advice}"));
         }

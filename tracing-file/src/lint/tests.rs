@@ -123,6 +123,36 @@ fn flag_2_needs_flag_1_and_no_loss() {
     // Flag 1 makes the sequence valid at once; the first packet always has bit 1.
     check(&(flagged(3, "") + &flagged(3, "previous_packet_dropped: 257")), &["1: packets_lost 1"]);
     check(&flagged(3, "previous_packet_dropped: 1"), &[]);
+}
+
+/// A ring overwrites what a sequence began with, and a service loses packets of it. Its writer did all that it could.
+#[test]
+fn the_beginning_of_a_sequence_may_be_lost_behind_its_writer() {
+    let flagged = |flags: u32, more: &str| {
+        format!("packet {{ trusted_packet_sequence_id: 1 sequence_flags: {flags} {more} }}")
+    };
+    let cut = "packet_skipped_seq_beginning_lost 1";
+    let invalid = "packet_skipped_seq_needs_incremental_state_invalid 1";
+    let (begin, next) = (flagged(1, ""), flagged(2, ""));
+    // The first packet of each sequence of a service has bit 1.
+    let first = flagged(2, "previous_packet_dropped: 1");
+    let ring = first + &next + &begin + &next;
+    check(&ring, &[&format!("0: {cut}"), &format!("1: {cut}")]);
+    let overwritten = flagged(2, "previous_packet_dropped: 65");
+    check(
+        &(begin.clone() + &overwritten + &next + &begin + &next),
+        &["1: packets_lost 1", &format!("1: {cut}"), &format!("2: {cut}")],
+    );
+    // Nothing is before the first packet of the writer, and of its own losses it knows.
+    let wrong = flagged(2, "previous_packet_dropped: 1 first_packet_on_sequence: true");
+    check(&wrong, &[&format!("0: {invalid}")]);
+    for reasons in [1, 1 | 64 | 128, 1 | 64 | 256] {
+        let lost = flagged(2, &format!("previous_packet_dropped: {reasons}"));
+        let found = ["1: packets_lost 1", &format!("1: {invalid}")];
+        check(&(begin.clone() + &lost), &found);
+    }
+    // A program that writes a file by itself.
+    check(&next, &[&format!("0: {invalid}")]);
     let data = "interned_data { event_names { iid: 1 name: 'x' } }";
     check(&flagged(0, data), &["0: interned_data_skipped_incremental_state_invalid 1"]);
 }

@@ -14,6 +14,8 @@ pub(super) struct Head<'p> {
     pub(super) flags: u32,
     pub(super) is_cleared: bool,
     pub(super) dropped: u64,
+    /// Its writer says that it is the first of its sequence.
+    pub(super) is_first: bool,
     pub(super) defaults: Option<&'p [u8]>,
     pub(super) interned: Option<&'p [u8]>,
     pub(super) snapshot: Option<&'p [u8]>,
@@ -40,6 +42,7 @@ impl<'p> Head<'p> {
                 (59, Value::Len(body)) => head.defaults = Some(body),
                 (60, Value::Len(body)) => head.descriptor = Some(body),
                 (72, Value::Len(_)) => head.has_extensions = true,
+                (87, Value::Varint(value)) => head.is_first = value != 0,
                 (98, Value::Varint(value)) => head.sequence.machine = value as u32,
                 _ => {}
             }

@@ -123,6 +123,9 @@ problems! {
         "an event without a type is dropped; set TrackEvent.type";
     SkippedInvalid: Error, "packet_skipped_seq_needs_incremental_state_invalid", "sequence",
         "flag 2 before any flag 1, or after a loss: begin the sequence, and go on after a loss, with flag 1";
+    SkippedCut: Warning, "packet_skipped_seq_beginning_lost", "sequence",
+        "flag 2, and the last flag 1 is lost: a ring overwrote it, or the service lost it; use a larger buffer, or \
+         clear incremental state more often";
     InternedInvalid: Warning, "interned_data_skipped_incremental_state_invalid", "sequence",
         "interned data before any flag 1 is not kept; set flag 1 in the first packet of the sequence";
     UnknownIid: Warning, "interned_data_tokenizer_errors", "iid",

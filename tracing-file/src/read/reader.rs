@@ -117,7 +117,8 @@ impl<R: Read> TraceReader<R> {
         &self.state.found.findings
     }
 
-    /// How often each problem was found so far. Events of error severity were refused.
+    /// How often each problem was found so far. Events of error severity were refused, and those of
+    /// [`Problem::SkippedCut`].
     #[must_use]
     pub const fn counts(&self) -> &BTreeMap<Problem, u64> {
         &self.state.found.counts

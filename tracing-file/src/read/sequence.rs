@@ -15,6 +15,12 @@ const SUM_COST: usize = 96;
 /// Bytes that a sequence takes without its entries.
 pub(super) const SEQUENCE_COST: usize = 512;
 
+/// Reasons of a loss in `TracePacket.previous_packet_dropped` (`DataLossReason` of `trace_packet.proto`): the packets
+/// were lost on their way from the writer to the file.
+const LOST_BY_OTHERS: u64 = 2 | 4 | 8 | 16 | 32 | 64;
+/// The writer gave a packet up, or found no memory for it.
+const LOST_BY_WRITER: u64 = 128 | 256;
+
 /// Which sequence: ids are those of the writers of one machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SequenceId {
@@ -29,6 +35,9 @@ pub struct SequenceId {
 pub(super) struct Sequence {
     /// Flag 1 came, and no loss after it.
     pub(super) is_valid: bool,
+    /// It is not valid because others have lost packets of its writer, such as a ring that overwrote them. The writer
+    /// does not know.
+    pub(super) is_cut: bool,
     pub(super) packets: u64,
     pub(super) clock: Option<u32>,
     pub(super) track: Option<u64>,
@@ -52,9 +61,14 @@ impl Sequence {
         self.is_valid = true;
     }
 
-    /// A loss: nothing is valid until flag 1.
-    pub(super) fn invalidate(&mut self, budget: &mut Budget) {
+    /// A loss, with the bits of its reasons: nothing is valid until flag 1.
+    pub(super) fn invalidate(&mut self, dropped: u64, is_first: bool, budget: &mut Budget) {
         self.is_valid = false;
+        self.is_cut = match self.packets {
+            // The writer began the sequence before it.
+            ..=1 => !is_first,
+            _ => dropped & LOST_BY_OTHERS != 0 && dropped & LOST_BY_WRITER == 0,
+        };
         self.forget_sums(budget);
     }
 

@@ -131,7 +131,7 @@ impl State {
         if head.is_cleared {
             sequence.clear(budget);
         } else if head.dropped != 0 {
-            sequence.invalidate(budget);
+            sequence.invalidate(head.dropped, head.is_first, budget);
         }
         if let Some(defaults) = head.defaults {
             sequence.set_defaults(defaults);
@@ -146,9 +146,10 @@ impl State {
             None => {}
         }
         let is_skipped = needs_state && !sequence.is_valid;
+        let problem = if sequence.is_cut { Problem::SkippedCut } else { Problem::SkippedInvalid };
         // A packet with a snapshot alone is read whatever its flags are.
         if is_skipped && head.snapshot.is_none() {
-            self.find(Problem::SkippedInvalid, id.into());
+            self.find(problem, id.into());
         }
         is_skipped
     }

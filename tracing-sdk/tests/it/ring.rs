@@ -1,9 +1,12 @@
 //! A ring that holds less than what is recorded.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use protos::{Trace, TracePacketData};
 use protozero::Message as _;
+use tracing_file::lint::lint;
+use tracing_file::read::{Problem, Severity};
 use tracing_sdk::session::{Config, Fill, Session};
 use tracing_sdk::{categories, instant};
 
@@ -32,17 +35,12 @@ fn readable(trace: &[u8]) -> (usize, usize) {
     (all, can_be_read)
 }
 
-/// The ring has overwritten what its sequences began with. The config does not ask for more beginnings: the service does.
-#[test]
-fn events_of_a_ring_can_be_read() {
-    let _alone = alone();
-    let config = Config::new().buffer_kb(RING_KB, Fill::Ring).track_events(&["ring"]);
-    let session = Session::in_process(&config).expect("a session");
+/// The trace of a session whose ring has gone round, with the number of events, and of those that can be read.
+fn gone_round(config: &Config, is_enough: impl Fn(u32) -> bool) -> (Vec<u8>, usize, usize) {
+    let session = Session::in_process(config).expect("a session");
     session.start().expect("a start");
     let mut rounds_overwriting = 0;
-    // The service asks at most every 10 ms.
-    let begin = std::time::Instant::now();
-    while rounds_overwriting < 20 || begin.elapsed().as_millis() < 100 {
+    while !is_enough(rounds_overwriting) {
         (0..100u64).for_each(|number| instant!(RING, "a point", number = number));
         session.flush().expect("a flush");
         let stats = session.stats().expect("statistics");
@@ -53,5 +51,38 @@ fn events_of_a_ring_can_be_read() {
     session.read_into(&mut trace).expect("a trace");
     let (all, can_be_read) = readable(&trace);
     assert!(all > 0);
+    (trace, all, can_be_read)
+}
+
+/// The linter finds that events cannot be read, and that the program did nothing wrong.
+fn check_findings(trace: &[u8], all: usize, can_be_read: usize) {
+    let report = lint(trace, |_, _| {});
+    assert!(report.error.is_none() && report.events == can_be_read as u64, "{report:?}");
+    assert!(report.worst() < Some(Severity::Error), "{report:?}");
+    let skipped = report.counts.get(&Problem::SkippedCut).copied().unwrap_or(0);
+    assert!(skipped >= (all - can_be_read) as u64, "{skipped} of {all} - {can_be_read}");
+}
+
+/// The ring has overwritten what its sequences began with. The config does not ask for more beginnings: the service does.
+#[test]
+fn events_of_a_ring_can_be_read() {
+    let _alone = alone();
+    let config = Config::new().buffer_kb(RING_KB, Fill::Ring).track_events(&["ring"]);
+    // The service asks at most every 10 ms.
+    let begin = std::time::Instant::now();
+    let is_enough = |rounds| rounds >= 20 && begin.elapsed().as_millis() >= 100;
+    let (trace, all, can_be_read) = gone_round(&config, is_enough);
     assert!(can_be_read > 0, "none of {all} events can be read");
+    check_findings(&trace, all, can_be_read);
+}
+
+/// The config has its own time for beginnings, which does not come.
+#[test]
+fn a_ring_without_new_beginnings() {
+    let _alone = alone();
+    let config = Config::new().buffer_kb(RING_KB, Fill::Ring).track_events(&["ring"]);
+    let config = config.clear_interval(Duration::from_secs(3600));
+    let (trace, all, can_be_read) = gone_round(&config, |rounds| rounds >= 20);
+    assert_eq!(can_be_read, 0);
+    check_findings(&trace, all, can_be_read);
 }
