@@ -400,3 +400,6 @@ fn protozero(ctx: &Ctx, features: &[&str]) -> Outcome {
     let mut command = ctx.cargo();
     ctx.run(command.args(["test", "--package", "pbzero"]).args(features))
 }
+
+#[cfg(test)]
+mod tests;
