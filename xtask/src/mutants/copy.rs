@@ -5,21 +5,57 @@ use crate::ctx::{Ctx, Outcome, read};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What is mutated, and the path by which it names the module that chooses a mutant. Only limits of `client`: the
-/// service is no stranger to it.
-const CRATES: [(&str, &str); 5] = [
-    ("tracing-core/abi/src/", "crate"),
-    ("tracing-core/os/src/", "::abi"),
-    ("tracing-core/client/src/", "::abi"),
-    ("tracing-core/service/src/", "::abi"),
-    ("tracing-core/daemon/src/", "::abi"),
-];
-const LIMITS_ONLY: &str = "tracing-core/client/src/";
+/// What is mutated in a crate.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// Limits, and conditions that refuse something.
+    Checks,
+    /// Limits. The service is no stranger to a client.
+    Limits,
+    /// Those of its `limits.rs`.
+    Listed,
+}
 
-/// What every crate above knows, and the text of the module in it.
-const LOWEST: &str = "tracing-core/abi/src/lib.rs";
-const SWITCH: &str = "tracing-core/abi/src/mutated.rs";
+/// A crate that is mutated.
+struct Crate {
+    sources: &'static str,
+    what: What,
+    /// The path of the module that chooses a mutant: one of its own, or that of a crate below it.
+    switch: &'static str,
+    group: &'static str,
+}
+
+/// Crates that are tested together. A limit has one name in all of them.
+const CORE: &str = "";
+
+const fn of_core(sources: &'static str, what: What, switch: &'static str) -> Crate {
+    Crate { sources, what, switch, group: CORE }
+}
+
+/// A crate whose `limits.rs` is mutated.
+const fn alone(sources: &'static str, group: &'static str) -> Crate {
+    Crate { sources, what: What::Listed, switch: "crate", group }
+}
+
+static CRATES: [Crate; 8] = [
+    of_core("tracing-core/abi/src/", What::Checks, "crate"),
+    of_core("tracing-core/os/src/", What::Checks, "::abi"),
+    of_core("tracing-core/client/src/", What::Limits, "::abi"),
+    of_core("tracing-core/service/src/", What::Checks, "::abi"),
+    of_core("tracing-core/daemon/src/", What::Checks, "::abi"),
+    alone("protozero/src/", "protozero"),
+    alone("tracing-file/src/", "tracing-file"),
+    alone("tracing-probes/src/", "tracing-probes"),
+];
+
+/// The module that chooses a mutant.
+const SWITCH: &str = "mutated.rs";
 const SWITCH_TEXT: &str = include_str!("switch.rs");
+
+/// The group of the crate that a file belongs to.
+pub fn group(file: &str) -> &'static str {
+    CRATES.iter().find(|one| file.starts_with(one.sources)).map_or(CORE, |one| one.group)
+}
 
 /// Finds all mutants.
 ///
@@ -49,8 +85,11 @@ pub fn make(ctx: &Ctx) -> Result<(PathBuf, Vec<Mutant>), String> {
         write(&target.join(file), &text)?;
         kept.insert(target.join(file));
     }
-    write(&target.join(SWITCH), SWITCH_TEXT.as_bytes())?;
-    kept.insert(target.join(SWITCH));
+    for one in CRATES.iter().filter(|one| one.switch == "crate") {
+        let switch = target.join(one.sources).join(SWITCH);
+        write(&switch, SWITCH_TEXT.as_bytes())?;
+        kept.insert(switch);
+    }
     remove_others(&target, &kept)?;
     Ok((target, mutants))
 }
@@ -75,19 +114,27 @@ fn is_mutated(file: &str) -> bool {
 type Mutated = Vec<(String, String)>;
 
 fn rewrite(ctx: &Ctx, files: &[String]) -> Result<(Vec<Mutant>, Mutated), String> {
-    let of = |prefix: &'static str| files.iter().filter(move |file| file.starts_with(prefix));
+    let of = |one: &'static Crate| files.iter().filter(move |file| file.starts_with(one.sources));
     let mut rewriter = Rewriter::default();
-    for file in CRATES.into_iter().flat_map(|(prefix, _)| of(prefix)) {
-        if is_mutated(file) || file.ends_with("/limits.rs") {
-            rewriter.add_limits(file, &read(&ctx.root().join(file))?)?;
+    for one in &CRATES {
+        rewriter.group = one.group;
+        for file in of(one) {
+            let is_list = file.ends_with("/limits.rs");
+            if is_list || (is_mutated(file) && one.what != What::Listed) {
+                rewriter.add_limits(file, &read(&ctx.root().join(file))?)?;
+            }
         }
     }
     let mut mutated = Vec::new();
-    for (prefix, switch) in CRATES {
-        for file in of(prefix).filter(|file| is_mutated(file)) {
-            rewriter.checks = prefix != LIMITS_ONLY;
-            let mut text = rewriter.file(file, &read(&ctx.root().join(file))?, switch)?;
-            if file == LOWEST {
+    for one in &CRATES {
+        (rewriter.group, rewriter.checks) = (one.group, one.what == What::Checks);
+        // Such a list may hold the functions that use it.
+        let has_code = |file: &str| {
+            is_mutated(file) || (one.what == What::Listed && file.ends_with("/limits.rs"))
+        };
+        for file in of(one).filter(|file| has_code(file)) {
+            let mut text = rewriter.file(file, &read(&ctx.root().join(file))?, one.switch)?;
+            if one.switch == "crate" && file.strip_prefix(one.sources) == Some("lib.rs") {
                 text.push_str("\n#[doc(hidden)]\n#[allow(missing_docs)]\npub mod mutated;\n");
             }
             mutated.push((file.clone(), text));

@@ -1,9 +1,10 @@
 //! Whether a test fails when a limit or a check of input is gone.
 //!
 //! All mutants are in one build of a copy below `target/mutants` ([`rewrite`]), so a mutant costs one run of the tests
-//! that reach it. A mutant that no test finds, or whose tests do not end, needs a reason in `xtask/mutants.txt`
-//! ([`reasons`]), and a reason for one that a test finds is an error, so that the file shrinks. What is found is kept
-//! ([`fates`]), so a run that was ended can be continued.
+//! that reach it. In `tracing-core` limits and checks are mutated, in other crates the limits of their `limits.rs`. A
+//! mutant that no test finds, or whose tests do not end, needs a reason in `xtask/mutants.txt` ([`reasons`]), and a
+//! reason for one that a test finds is an error, so that the file shrinks. What is found is kept ([`fates`]), so a run
+//! that was ended can be continued.
 
 mod copy;
 mod fates;
@@ -166,7 +167,9 @@ fn test(
         left.truncate(left.len() - left_out);
     }
     if !left.is_empty() {
-        let programs = run::build(ctx, &source)?;
+        let files = left.iter().flat_map(|number| &mutants[*number].places);
+        let groups = files.map(|(file, _)| copy::group(file)).collect();
+        let programs = run::build(ctx, &source, &groups)?;
         let done = Mutex::new((fates, 0));
         let more = Mutex::new(Vec::new());
         pool::all(&left, |_, number| {

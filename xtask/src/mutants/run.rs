@@ -13,16 +13,28 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Crates whose tests run.
-const PACKAGES: [&str; 6] = [
-    "tracebox-abi",
-    "tracebox-os",
-    "tracebox-client",
-    "tracebox-service",
-    "tracebox-daemon",
-    "tracing-core-testing",
+/// What cargo builds for a group of crates.
+const GROUPS: [(&str, &[&str]); 4] = [
+    (
+        "",
+        &[
+            "--package=tracebox-abi",
+            "--package=tracebox-os",
+            "--package=tracebox-client",
+            "--package=tracebox-service",
+            "--package=tracebox-daemon",
+            "--package=tracing-core-testing",
+            "--lib",
+            "--tests",
+            "--features=tracebox-abi/testing,tracebox-daemon/host",
+        ],
+    ),
+    // Tests of limits are beside the code.
+    ("protozero", &["--package=pbzero", "--lib", "--features=derive,bytes,json,dynamic"]),
+    ("tracing-file", &["--package=tracebox-file", "--lib", "--tests", "--features=compressed"]),
+    // Its other tests change settings of this machine.
+    ("tracing-probes", &["--package=tracebox-probes", "--lib"]),
 ];
-const FEATURES: &str = "tracebox-abi/testing,tracebox-daemon/host";
 /// Memory of a program of tests, KiB: a mutant may take all there is.
 const MEMORY_KB: u64 = 8 * 1024 * 1024;
 /// A program that takes this many times the processor time of all its tests without a mutant does not end. What other
@@ -59,34 +71,18 @@ pub enum Fate {
     NotReached,
 }
 
-/// Builds the programs and runs each without a mutant.
+/// Builds the programs of these groups and runs each without a mutant.
 ///
 /// # Errors
 /// The copy does not compile, or a test fails.
-pub fn build(ctx: &Ctx, source: &Path) -> Result<Vec<Program>, String> {
-    let mut command = ctx.cargo();
-    command.args(["test", "--no-run", "--message-format=json-render-diagnostics", "--locked"]);
-    for package in PACKAGES {
-        command.args(["--package", package]);
-    }
-    command.args(["--lib", "--tests", "--features", FEATURES]).current_dir(source);
-    // Optimise what is tested, as it runs often; the generated schema is large and hardly runs.
-    command.args(["--config", "profile.dev.opt-level=1"]);
-    command.args(["--config", "profile.dev.package.tracebox-protos.opt-level=0"]);
-    command.env("CARGO_TARGET_DIR", ctx.target("mutants/build")?).env("RUSTFLAGS", "-Awarnings");
-    let messages = ctx.output(&mut command)?;
+pub fn build(
+    ctx: &Ctx,
+    source: &Path,
+    groups: &BTreeSet<&'static str>,
+) -> Result<Vec<Program>, String> {
     let mut programs = Vec::new();
-    for message in messages.lines() {
-        let message: Value = serde_json::from_str(message).map_err(|e| format!("cargo: {e}"))?;
-        let Some(path) = message["executable"].as_str() else { continue };
-        if message["profile"]["test"] != true {
-            continue;
-        }
-        let manifest = Path::new(message["manifest_path"].as_str().unwrap_or_default());
-        let folder = manifest.parent().unwrap_or(source).to_owned();
-        let package = folder.file_name().unwrap_or_default().to_string_lossy();
-        let name = format!("{package}/{}", message["target"]["name"].as_str().unwrap_or_default());
-        programs.push(Program { name, path: path.into(), folder, without: Reach::default() });
+    for (_, arguments) in GROUPS.iter().filter(|(group, _)| groups.contains(group)) {
+        programs.extend(compile(ctx, source, arguments)?);
     }
     for program in &mut programs {
         let known = ctx.target("mutants/reach")?.join(program.name.replace('/', "-"));
@@ -107,6 +103,31 @@ pub fn build(ctx: &Ctx, source: &Path) -> Result<Vec<Program>, String> {
         _ => 0,
     };
     programs.sort_by_key(|program| (place(program), program.without.time));
+    Ok(programs)
+}
+
+fn compile(ctx: &Ctx, source: &Path, arguments: &[&str]) -> Result<Vec<Program>, String> {
+    let mut command = ctx.cargo();
+    command.args(["test", "--no-run", "--message-format=json-render-diagnostics", "--locked"]);
+    command.args(arguments).current_dir(source);
+    // Optimise what is tested, as it runs often; the generated schema is large and hardly runs.
+    command.args(["--config", "profile.dev.opt-level=1"]);
+    command.args(["--config", "profile.dev.package.tracebox-protos.opt-level=0"]);
+    command.env("CARGO_TARGET_DIR", ctx.target("mutants/build")?).env("RUSTFLAGS", "-Awarnings");
+    let messages = ctx.output(&mut command)?;
+    let mut programs = Vec::new();
+    for message in messages.lines() {
+        let message: Value = serde_json::from_str(message).map_err(|e| format!("cargo: {e}"))?;
+        let Some(path) = message["executable"].as_str() else { continue };
+        if message["profile"]["test"] != true {
+            continue;
+        }
+        let manifest = Path::new(message["manifest_path"].as_str().unwrap_or_default());
+        let folder = manifest.parent().unwrap_or(source).to_owned();
+        let package = folder.file_name().unwrap_or_default().to_string_lossy();
+        let name = format!("{package}/{}", message["target"]["name"].as_str().unwrap_or_default());
+        programs.push(Program { name, path: path.into(), folder, without: Reach::default() });
+    }
     Ok(programs)
 }
 

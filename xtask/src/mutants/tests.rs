@@ -31,6 +31,29 @@ fn reasons_are_of_mutants() {
     assert!(mutants.len() > 500, "{}", mutants.len());
 }
 
+/// Each limit of a `limits.rs` is known, and used by code that can be mutated.
+#[test]
+fn limits_of_readers_and_data_sources() {
+    let ctx = Ctx::new().unwrap();
+    let mutants = copy::mutants(&ctx).unwrap();
+    for (of, file) in [
+        ("protozero DEPTH_MAX", "protozero/src/decode/limits.rs"),
+        ("tracing-file UNPACKED_BYTES_MAX", "tracing-file/src/limits.rs"),
+        ("tracing-probes WARNINGS_MAX", "tracing-probes/src/limits.rs"),
+        ("SESSIONS_MAX", "tracing-core/service/src/limits.rs"),
+    ] {
+        let name = format!("limit {of} is zero");
+        let mutant = mutants.iter().find(|mutant| mutant.name == name).expect(&name);
+        assert!(mutant.places.iter().any(|place| place.0 == file), "{name}");
+        assert!(mutant.places.len() > 1, "{name} is used nowhere");
+    }
+    let is_check = |mutant: &&Mutant| mutant.name.starts_with("check ");
+    let checked = mutants.iter().filter(is_check).flat_map(|mutant| &mutant.places);
+    assert!(checked.map(|place| &place.0).all(|file| file.starts_with("tracing-core/")));
+    assert_eq!(copy::group("tracing-file/src/limits.rs"), "tracing-file");
+    assert_eq!(copy::group("tracing-core/abi/src/limits.rs"), "");
+}
+
 /// Where the branch began; on the main branch the commit before; none in a repository with one commit.
 #[test]
 fn what_a_change_is_compared_with() {

@@ -18,6 +18,10 @@ use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::io::Write as _;
 use std::path::Path;
 
+/// Where the sources are that decide about a fate.
+const SOURCES: [&str; 5] =
+    ["tracing-core", "protos/src", "protozero/src", "tracing-file", "tracing-probes/src"];
+
 /// Fates that are known, and where further ones are noted.
 pub struct Fates {
     known: BTreeMap<String, (u64, Fate)>,
@@ -39,7 +43,7 @@ impl Fates {
         let mut file = options.open(path).map_err(failed)?;
         let text = std::io::read_to_string(&mut file).map_err(failed)?;
         let mut files = BTreeMap::new();
-        for folder in ["tracing-core", "protos/src", "protozero/src"] {
+        for folder in SOURCES {
             hash_all(root, &root.join(folder), &mut files)?;
         }
         let (known, of_all) = (text.lines().filter_map(parse).collect(), hash(&files));

@@ -5,7 +5,7 @@ fn after(fate: &Fate, change: impl FnOnce(&Path), afresh: bool) -> Option<Fate> 
     static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let root = std::env::temp_dir().join(format!("fates-{}-{number}", std::process::id()));
-    for folder in ["tracing-core", "protos/src", "protozero/src"] {
+    for folder in SOURCES {
         std::fs::create_dir_all(root.join(folder)).unwrap();
     }
     let source = |name: &str| root.join("tracing-core").join(name);

@@ -38,8 +38,10 @@ pub struct Rewriter {
     pub mutants: Vec<Mutant>,
     /// Whether conditions are mutated, too.
     pub checks: bool,
-    /// The first of the two mutants of a constant.
-    limits: BTreeMap<String, usize>,
+    /// The crates that the next file belongs to: others have limits of their own. Empty, or a word of the names.
+    pub group: &'static str,
+    /// The first of the two mutants of a constant of a group.
+    limits: BTreeMap<(&'static str, String), usize>,
 }
 
 impl Rewriter {
@@ -58,15 +60,17 @@ impl Rewriter {
                 continue;
             }
             let place = (file.to_owned(), item.ident.span().start().line);
-            if let Some(first) = self.limits.get(&name) {
+            let key = (self.group, name);
+            if let Some(first) = self.limits.get(&key) {
                 self.mutants[*first..][..2].iter_mut().for_each(|m| m.places.push(place.clone()));
                 continue;
             }
-            self.limits.insert(name.clone(), self.mutants.len());
+            let of = [self.group, key.1.as_str()].join(" ");
             for change in ["is 1000 times larger", "is zero"] {
-                let name = format!("limit {name} {change}");
+                let name = format!("limit {} {change}", of.trim_start());
                 self.mutants.push(Mutant { name, places: vec![place.clone()] });
             }
+            self.limits.insert(key, self.mutants.len() - 2);
         }
         Ok(())
     }
@@ -135,7 +139,8 @@ impl Visitor<'_> {
 
     /// Mutates the use of a limit, if `name` is one.
     fn limit(&mut self, name: &str, span: Span) {
-        let Some(&number) = self.rewriter.limits.get(name) else { return };
+        let key = (self.rewriter.group, name.to_owned());
+        let Some(&number) = self.rewriter.limits.get(&key) else { return };
         let place = (self.file.to_owned(), span.start().line);
         self.rewriter.mutants[number..][..2].iter_mut().for_each(|m| m.places.push(place.clone()));
         self.wrap(span, &format!("limit({number}, "));

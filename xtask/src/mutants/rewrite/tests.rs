@@ -42,6 +42,26 @@ fn limits_are_found_by_file_or_name() {
     assert_eq!(rewriter.mutants[0].places, places);
 }
 
+/// Crates that have nothing to do with each other have limits of one name.
+#[test]
+fn limits_of_other_crates_are_others() {
+    let mut rewriter = Rewriter::default();
+    let limit = "pub const FEW: usize = 4;";
+    rewriter.add_limits("a/limits.rs", limit).unwrap();
+    rewriter.group = "b";
+    rewriter.add_limits("b/limits.rs", limit).unwrap();
+    let use_of = |rewriter: &mut Rewriter, file| {
+        rewriter.file(file, "fn f() -> usize { FEW }", "X").unwrap()
+    };
+    assert_eq!(use_of(&mut rewriter, "b/c.rs"), "fn f() -> usize { X::mutated::limit(2, FEW) }");
+    rewriter.group = "";
+    assert_eq!(use_of(&mut rewriter, "a/c.rs"), "fn f() -> usize { X::mutated::limit(0, FEW) }");
+    rewriter.group = "d";
+    assert_eq!(use_of(&mut rewriter, "d/c.rs"), "fn f() -> usize { FEW }");
+    let names: Vec<&str> = rewriter.mutants.iter().map(|mutant| mutant.name.as_str()).collect();
+    assert_eq!((names[1], names[3]), ("limit FEW is zero", "limit b FEW is zero"));
+}
+
 #[test]
 fn conditions_that_refuse_are_mutated() {
     for (before, after) in [
