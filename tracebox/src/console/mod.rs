@@ -33,6 +33,22 @@ pub fn log(text: &str) {
     let _ = std::io::stderr().lock().write_all(format!("{clear}{text}\n").as_bytes());
 }
 
+/// Lines about one kind of event that are all printed.
+const REPEATED_MAX: usize = 16;
+
+/// Whether the line number `count` about a kind of event is printed, if other programs can cause as many as they like:
+/// the first ones, and then those whose number is a power of two.
+#[must_use]
+pub const fn is_told(count: usize) -> bool {
+    count <= REPEATED_MAX || count.is_power_of_two()
+}
+
+/// The number of such a line, if those before it are not all printed.
+#[must_use]
+pub fn number(count: usize) -> String {
+    if count > REPEATED_MAX { format!(" (number {count})") } else { String::new() }
+}
+
 /// One line on stdout: the answer of a program.
 ///
 /// # Errors

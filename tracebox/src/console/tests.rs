@@ -40,3 +40,11 @@ fn lines() {
         "recording 3 s of 10 s, 2.0 KiB, Ctrl-C stops"
     );
 }
+
+/// A program that can cause a line can cause many.
+#[test]
+fn lines_that_others_cause() {
+    let told: Vec<usize> = (1..=100).filter(|count| is_told(*count)).collect();
+    assert_eq!(told, (1..=16).chain([32, 64]).collect::<Vec<_>>());
+    assert_eq!((number(16), number(32)), (String::new(), " (number 32)".to_owned()));
+}

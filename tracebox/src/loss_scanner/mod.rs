@@ -8,29 +8,43 @@ use std::os::unix::fs::FileExt;
 use protozero::decode::FrameReader;
 use protozero::{Reader, Value};
 
-use tracing_file::compressed;
-use tracing_file::packets::{Packet, Place};
+use tracing_file::compressed::{self, Compressed};
+use tracing_file::packets::{Packet, Place, UNPACKED_BYTES_MAX, UNPACKED_PER_BYTE};
 
 use crate::ftrace_notes::FtraceNotes;
 
 /// Bytes of a file, or of unpacked packets, that are scanned at once.
 const BLOCK_BYTES: usize = 128 * 1024;
 
+/// Bytes of a packet of a file, at most.
+const PACKET_BYTES_MAX: usize = 1 << 28;
+
+/// Sequences that are remembered, in some 16 MiB. A service has fewer at a time, but a trace of days, or programs that
+/// make one writer after the other, may have more.
+pub const SEQUENCES_MAX: usize = 1 << 20;
+
 /// Finds packets that follow a gap in their sequence, by `TracePacket.previous_packet_dropped`. The service
 /// sets it for packets that it lost, and a producer for packets that it could not write at all, which no
 /// counter knows of. Compressed packets are unpacked, and their packets count.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub struct LossScanner {
     /// Number of packets.
     pub packets: u64,
     /// Number of packets that follow a gap.
     pub gaps: u64,
+    /// Number of packets of which it is not known whether they follow a gap, or are the first of their sequence:
+    /// [`SEQUENCES_MAX`] others came before it.
+    pub undecided: u64,
     /// Looks for a track event of another process, until there is one. Events of this process do not count: the
     /// recorder writes some about the command.
     pub seeks_event: bool,
     /// Which events of the kernel are missing.
     pub ftrace: FtraceNotes,
     sequences: BTreeSet<u64>,
+    /// Bytes of the compressed packets so far, and of what they unpacked to.
+    compressed_bytes: u64,
+    unpacked_bytes: u64,
+    unpacked_bytes_max: u64,
     /// The fields at the end of the last packet, from the service's first one on.
     suffix: Vec<u8>,
     /// It is within compressed packets.
@@ -59,20 +73,36 @@ impl LossScanner {
     /// A scanner that looks for a track event of another process if `seeks_event`.
     #[must_use]
     pub fn new(seeks_event: bool) -> Self {
-        Self { seeks_event, ..Self::default() }
+        Self {
+            packets: 0,
+            gaps: 0,
+            undecided: 0,
+            seeks_event,
+            ftrace: FtraceNotes::default(),
+            sequences: BTreeSet::new(),
+            compressed_bytes: 0,
+            unpacked_bytes: 0,
+            unpacked_bytes_max: UNPACKED_BYTES_MAX,
+            suffix: Vec::new(),
+            is_inside: false,
+        }
     }
 
-    /// Scans all packets of a trace file, from its beginning.
+    /// Scans all packets of a trace file, from its beginning. `goes_on` is asked with the bytes of each block.
     ///
     /// # Errors
-    /// When it cannot be read, or is no trace.
-    pub fn scan_file(&mut self, file: &File) -> io::Result<()> {
-        self.scan(FileFromStart { file, at: 0 })
+    /// When it cannot be read, is no trace, or shall not go on.
+    pub fn scan_file(&mut self, file: &File, goes_on: impl FnMut(usize) -> bool) -> io::Result<()> {
+        self.scan(FileFromStart { file, at: 0 }, goes_on)
     }
 
-    fn scan(&mut self, mut input: impl Read) -> io::Result<()> {
+    fn scan(
+        &mut self,
+        mut input: impl Read,
+        mut goes_on: impl FnMut(usize) -> bool,
+    ) -> io::Result<()> {
         let no_trace = |error| io::Error::new(ErrorKind::InvalidData, error);
-        let mut stream = FrameReader::new().skip_other_fields();
+        let mut stream = FrameReader::with_max(PACKET_BYTES_MAX).skip_other_fields();
         let mut block = vec![0; BLOCK_BYTES];
         loop {
             let len = match input.read(&mut block) {
@@ -81,6 +111,9 @@ impl LossScanner {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
+            if !goes_on(len) {
+                return Err(ErrorKind::Interrupted.into());
+            }
             let mut frames = stream.read_block(block.get(..len).unwrap_or_default());
             while let Some(frame) = frames.next_frame().map_err(no_trace)? {
                 if frame.number == Self::PACKET {
@@ -132,7 +165,7 @@ impl LossScanner {
                 // A service does not compress packets twice.
                 (number, Value::Len(stream)) if !self.is_inside => {
                     if let Some(compressed) = compressed::open(number, stream) {
-                        return self.scan_compressed(compressed.unpacked);
+                        return self.scan_compressed(compressed);
                     }
                 }
                 _ => {}
@@ -146,8 +179,11 @@ impl LossScanner {
         }
         self.packets += 1;
         self.seeks_event &= !is_event || pid == u64::from(std::process::id());
-        let first = self.sequences.insert(sequence);
-        self.gaps += u64::from(dropped > Self::PRESENT || (dropped == Self::PRESENT && !first));
+        match (dropped, self.remember(sequence)) {
+            (0, _) | (Self::PRESENT, Sequence::First) => {}
+            (Self::PRESENT, Sequence::Unknown) => self.undecided += 1,
+            _ => self.gaps += 1,
+        }
         self.suffix.clear();
         if dropped == 0
             && let Some(suffix) = trusted_at.and_then(|at| packet.get(at..))
@@ -156,14 +192,72 @@ impl LossScanner {
         }
     }
 
-    /// Packets that cannot be unpacked are a gap.
-    fn scan_compressed(&mut self, unpacked: Box<dyn Read + '_>) {
+    /// Remembers the sequence of a packet.
+    fn remember(&mut self, sequence: u64) -> Sequence {
+        if self.sequences.contains(&sequence) {
+            Sequence::Known
+        } else if self.sequences.len() < SEQUENCES_MAX {
+            self.sequences.insert(sequence);
+            Sequence::First
+        } else {
+            Sequence::Unknown
+        }
+    }
+
+    /// Packets that cannot be unpacked are a gap. So are those that unpack to more than a reader of the trace accepts,
+    /// which a program can write.
+    fn scan_compressed(&mut self, compressed: Compressed<'_>) {
+        self.compressed_bytes += compressed.len as u64;
+        let of_all = self.compressed_bytes.saturating_mul(UNPACKED_PER_BYTE);
+        let of_all = of_all.saturating_add(self.unpacked_bytes_max);
+        let max = of_all.saturating_sub(self.unpacked_bytes).min(self.unpacked_bytes_max);
+        let mut unpacked = compressed.unpacked.take(max);
         self.is_inside = true;
-        let scanned = self.scan(unpacked);
+        let scanned = self.scan(&mut unpacked, |_| true);
         self.is_inside = false;
-        self.gaps += u64::from(scanned.is_err());
+        self.unpacked_bytes += max - unpacked.limit();
+        self.gaps += u64::from(scanned.is_err() || unpacked.limit() == 0);
         self.suffix.clear();
     }
+}
+
+impl Default for LossScanner {
+    fn default() -> Self {
+        Self::new(false)
+    }
+}
+
+/// Why the packets of a trace were not looked at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NotSearched {
+    /// A clause with a subject.
+    pub why: String,
+    /// They were to be looked at.
+    pub is_failure: bool,
+}
+
+impl NotSearched {
+    /// They cannot be.
+    #[must_use]
+    pub fn impossible(why: impl Into<String>) -> Self {
+        Self { why: why.into(), is_failure: false }
+    }
+
+    /// They could have been.
+    #[must_use]
+    pub fn failed(why: impl Into<String>) -> Self {
+        Self { why: why.into(), is_failure: true }
+    }
+}
+
+/// What is known of the sequence of a packet.
+enum Sequence {
+    /// It had a packet before.
+    Known,
+    /// It is the first one.
+    First,
+    /// It is not remembered.
+    Unknown,
 }
 
 /// Whether these two bytes follow each other in the first 16; true if there are fewer. It takes no loop, as almost no

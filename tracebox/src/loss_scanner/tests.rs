@@ -35,7 +35,7 @@ fn compressed_packets_and_files() {
         let len = u8::try_from(packet.len()).unwrap();
         file.write_all(&[&[0x0a, len][..], &packet].concat()).unwrap();
         let mut scanner = LossScanner::default();
-        scanner.scan_file(&file).unwrap();
+        scanner.scan_file(&file, |_| true).unwrap();
         assert_eq!((scanner.packets, scanner.gaps), (2, 1), "{codec:?}");
         // Behind the tag and the length.
         packet[3..7].fill(0xff);
@@ -45,7 +45,63 @@ fn compressed_packets_and_files() {
     }
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(b"\x0a\x05cut").unwrap();
-    assert!(LossScanner::default().scan_file(&file).is_err());
+    assert!(LossScanner::default().scan_file(&file, |_| true).is_err());
+    let stopped = LossScanner::default().scan_file(&file, |_| false);
+    assert_eq!(stopped.unwrap_err().kind(), ErrorKind::Interrupted);
+}
+
+/// A program can write packets that unpack to more than a thousand times their length.
+#[test]
+fn packets_that_unpack_to_a_lot() {
+    const COUNT: usize = 1 << 16;
+    let trace = b"\x0a\x01\x00".repeat(COUNT);
+    let config = TraceConfig {
+        compression: Some(TraceConfigCompressionConfig {
+            zstd: Some(TraceConfigCompressionConfigZstd::default()),
+            ..TraceConfigCompressionConfig::default()
+        }),
+        ..TraceConfig::default()
+    };
+    let compressed = Codec::choose(&config).unwrap().compress(&trace).unwrap();
+    let packet: Vec<u8> = compressed.slices().flatten().copied().collect();
+    assert!(packet.len() * 1200 < trace.len(), "{}", packet.len());
+    let mut scanner = LossScanner { unpacked_bytes_max: 1 << 20, ..LossScanner::default() };
+    let whole = (0..100).take_while(|_| {
+        scanner.scan_packet(&packet);
+        scanner.gaps == 0
+    });
+    let whole = whole.count();
+    assert!((5..100).contains(&whole), "{whole}");
+    assert_eq!(scanner.unpacked_bytes, scanner.compressed_bytes * UNPACKED_PER_BYTE + (1 << 20));
+    assert!(scanner.packets < ((whole + 1) * COUNT) as u64);
+    // As much for each of those that follow.
+    scanner.scan_packet(&packet);
+    assert_eq!(scanner.gaps, 2);
+}
+
+/// Behind the last sequence that is remembered, a packet may be the first of its own.
+#[test]
+fn sequences_without_end() {
+    let mut scanner = LossScanner::default();
+    let packet = |sequence: u32, dropped| {
+        let mut packet = b"\x50".to_vec();
+        protozero::wire::write::append_varint(&mut packet, sequence.into());
+        packet.extend_from_slice(&[0xd0, 0x02, dropped]);
+        packet
+    };
+    let all = u32::try_from(SEQUENCES_MAX).unwrap();
+    for sequence in 0..all {
+        scanner.scan_packet(&packet(sequence, 1));
+    }
+    assert_eq!((scanner.gaps, scanner.undecided), (0, 0));
+    for count in 1..=3 {
+        scanner.scan_packet(&packet(all + 7, 1));
+        assert_eq!((scanner.gaps, scanner.undecided), (0, count));
+    }
+    assert_eq!(scanner.sequences.len(), SEQUENCES_MAX);
+    scanner.scan_packet(&packet(all + 7, 2));
+    scanner.scan_packet(&packet(all - 1, 1));
+    assert_eq!((scanner.gaps, scanner.undecided), (2, 3), "this is known");
 }
 
 #[test]

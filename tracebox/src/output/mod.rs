@@ -15,10 +15,10 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use self::fifo::{BUFFER_BYTES, Fifo};
-use self::file_packets::{count_packets, whole_packets};
+use self::file_packets::whole_packets;
 use crate::console;
 use crate::failure::{Context, Failure};
-use crate::loss_scanner::LossScanner;
+use crate::loss_scanner::{LossScanner, NotSearched};
 
 /// An open destination.
 #[derive(Debug)]
@@ -317,28 +317,47 @@ impl Output {
 
     /// Measures what the service wrote. `None` for a pipe.
     #[must_use]
-    pub fn measure(&self) -> Option<Written> {
-        let count = |file: &File| {
-            let bytes = file.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
-            Some(Written { bytes, packets: count_packets(file, bytes) })
+    pub fn measure(&self) -> Option<u64> {
+        let metadata = match &self.to {
+            Destination::Stdout(_) | Destination::Fifo(..) => return None,
+            Destination::File { writer, .. } => writer.get_ref().metadata(),
+            Destination::Service(path) => std::fs::metadata(path),
         };
-        match &self.to {
-            Destination::Stdout(_) | Destination::Fifo(..) => None,
-            Destination::File { writer, .. } => count(writer.get_ref()),
-            Destination::Service(path) => count(&File::open(path).ok()?),
-        }
+        metadata.ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len())
     }
 
-    /// Scans what the service wrote, if it can be read.
-    #[must_use]
-    pub fn scan(&self) -> Option<LossScanner> {
-        let mut scanner = LossScanner::default();
-        match &self.to {
-            Destination::Stdout(_) | Destination::Fifo(..) => return None,
-            Destination::File { writer, .. } => scanner.scan_file(writer.get_ref()).ok()?,
-            Destination::Service(path) => scanner.scan_file(&File::open(path).ok()?).ok()?,
+    /// Scans all that the service wrote, which takes about as long as reading it. `goes_on` is asked with the bytes of
+    /// each block.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn search(
+        &self,
+        mut scanner: LossScanner,
+        goes_on: impl FnMut(usize) -> bool,
+    ) -> Result<LossScanner, NotSearched> {
+        let opened;
+        let file = match &self.to {
+            Destination::Stdout(_) => return Err(NotSearched::impossible("it went to stdout")),
+            Destination::Fifo(..) => return Err(NotSearched::impossible("it went into a pipe")),
+            Destination::File { writer, .. } => writer.get_ref(),
+            Destination::Service(path) => {
+                opened = File::open(path).map_err(|error| {
+                    NotSearched::impossible(format!("this user cannot read it: {error}"))
+                })?;
+                &opened
+            }
+        };
+        if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            return Err(NotSearched::impossible("its output is no regular file"));
         }
-        Some(scanner)
+        match scanner.scan_file(file, goes_on) {
+            Ok(()) => Ok(scanner),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                Err(NotSearched::failed("that was interrupted"))
+            }
+            Err(error) => Err(NotSearched::failed(format!("it cannot be read: {error}"))),
+        }
     }
 
     /// After a failure: keeps the whole packets that were written, and removes a new file without any. Returns

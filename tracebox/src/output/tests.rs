@@ -29,7 +29,9 @@ fn packets_with_lengths_at_varint_borders() {
     let written = output.finish().unwrap();
     assert_eq!(written, Written { bytes: expected.len() as u64, packets: Some(6) });
     assert!(read(&path) == expected);
-    assert_eq!(output.measure(), Some(written));
+    assert_eq!(output.measure(), Some(written.bytes));
+    let searched = output.search(LossScanner::default(), |_| true).unwrap();
+    assert_eq!((Some(searched.packets), searched.gaps), (written.packets, 0));
 }
 
 #[test]
@@ -72,7 +74,9 @@ fn what_the_service_wrote_is_measured_and_cut_to_whole_packets() {
     let mut output = open(&path);
     let lent = output.lend().unwrap().unwrap();
     File::from(lent).write_all(b"\x0a\x03abc\x0a\x01d\x0a\x09cut").unwrap();
-    assert_eq!(output.measure(), Some(Written { bytes: 13, packets: None }));
+    assert_eq!(output.measure(), Some(13));
+    let not_searched = output.search(LossScanner::default(), |_| true).unwrap_err();
+    assert!(not_searched.is_failure && not_searched.why.starts_with("it cannot be read: "));
     output.abandon();
     assert_eq!(read(&path), b"\x0a\x03abc\x0a\x01d");
 }
@@ -104,8 +108,7 @@ fn forged_lengths_end_the_file() {
     ] {
         std::fs::write(&path, bytes).unwrap();
         let mut found = 0;
-        let found_end =
-            file_packets::for_each_packet(&File::open(&path).unwrap(), |_, _, _| found += 1);
+        let found_end = file_packets::for_each_packet(&File::open(&path).unwrap(), || found += 1);
         assert_eq!((found, found_end), (packets, end), "{bytes:x?}");
     }
 }
@@ -143,19 +146,33 @@ fn one_recording_per_file() {
     assert_eq!(names.len(), 1, "nothing is left of the refused ones: {names:?}");
 }
 
-/// A file may have any lengths: the packets of such a one are not unpacked.
+/// A file may have any lengths: a packet that is too long is not read.
 #[test]
-fn a_compressed_packet_that_is_too_long() {
+fn a_packet_that_is_too_long() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("trace");
-    let count = |len: u64, head: &[u8]| {
+    let search = |len: u64, head: &[u8]| {
         std::fs::write(&path, head).unwrap();
-        let file = File::options().read(true).write(true).open(&path).unwrap();
-        let end = head.len() as u64 - 2 + len;
-        file.set_len(end).unwrap();
-        file_packets::count_packets(&file, end)
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_len(head.len() as u64 - 2 + len).unwrap();
+        let searched = open(&path).search(LossScanner::default(), |_| true);
+        searched.map(|scanner| (scanner.packets, scanner.gaps))
     };
     // The packet is broken, so it contains no others.
-    assert_eq!(count(1 << 10, b"\x0a\x80\x08\x92\x03"), Some(0));
-    assert_eq!(count((1 << 28) + 1, b"\x0a\x81\x80\x80\x80\x01\x92\x03"), Some(1));
+    assert_eq!(search(1 << 10, b"\x0a\x80\x08\x92\x03"), Ok((0, 1)));
+    assert!(search((1 << 28) + 1, b"\x0a\x81\x80\x80\x80\x01\x92\x03").is_err());
+}
+
+#[test]
+fn what_cannot_be_searched() {
+    let search = |output: Output| output.search(LossScanner::default(), |_| true).unwrap_err();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    std::fs::write(&path, b"\x0a\x03abc").unwrap();
+    let stopped = open(&path).search(LossScanner::default(), |_| false).unwrap_err();
+    assert_eq!(stopped, NotSearched::failed("that was interrupted"));
+    let nowhere = search(Output::of_service(&directory.path().join("none")));
+    assert!(!nowhere.is_failure && nowhere.why.contains("No such file"), "{nowhere:?}");
+    let device = search(open(Path::new("/dev/null")));
+    assert_eq!(device, NotSearched::impossible("its output is no regular file"));
 }

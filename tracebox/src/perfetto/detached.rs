@@ -6,6 +6,7 @@ use crate::console;
 use crate::failure::{Ending, Failure};
 use crate::ftrace_notes::FtraceNotes;
 use crate::interrupt::InterruptQueue;
+use crate::loss_scanner::NotSearched;
 use crate::recorder::consumer_error::{request_failure, session_failure};
 use crate::recorder::foreground::Foreground;
 use crate::recorder::host::connect;
@@ -58,7 +59,7 @@ pub(super) fn attach(key: &str, stop: bool, strict: bool) -> Ending {
         is_file: false,
         by_service: true,
         written: None,
-        gaps: None,
+        gaps: Err(NotSearched::impossible("--attach does not have the file")),
         stats: consumer.get_trace_stats().ok(),
         flush_failed,
         waited_for_triggers: false,

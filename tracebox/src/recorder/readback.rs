@@ -8,9 +8,11 @@ use tracing_core::client::consumer::{Consumer, ConsumerError};
 use super::consumer_error::session_failure;
 use crate::console::{self, Progress};
 use crate::failure::Failure;
-use crate::loss_scanner::LossScanner;
+use crate::loss_scanner::{LossScanner, NotSearched};
 use crate::output::{Output, Written};
-use crate::report::{BUFFER_SETTING_CONFIG, NoEvents, Outcome, SnapshotResults, SourceReport};
+use crate::report::{
+    BUFFER_SETTING_CONFIG, GapCounts, NoEvents, Outcome, SnapshotResults, SourceReport,
+};
 
 /// Longest pause of a service while it is read (`perfetto_cmd.cc`).
 const READ_INACTIVITY: Duration = Duration::from_secs(3);
@@ -23,8 +25,6 @@ const PROGRESS_PERIOD: Duration = Duration::from_millis(500);
 
 /// How to read a trace.
 pub struct ReadOptions<'i> {
-    /// All of the trace is searched for gaps, also a file that the service wrote.
-    pub strict: bool,
     /// Asked now and then: the failure to give up with.
     pub interrupted: &'i mut dyn FnMut() -> Option<Failure>,
     /// The terminal is free for a progress line.
@@ -83,20 +83,26 @@ impl EndedSession {
         }
         let (gaps, ftrace);
         let mut no_events = self.no_events;
+        let scanner = LossScanner::new(no_events.is_some());
         let written = if self.into_file {
             output.put_in_place().map_err(failed)?;
-            // Without `strict` only lengths are read, and compressed packets.
-            let scanner = options.strict.then(|| output.scan()).flatten();
-            gaps = scanner.as_ref().map(|scanner| scanner.gaps);
-            ftrace = scanner.map(|scanner| scanner.ftrace).unwrap_or_default();
-            // Events of a file that is not read are not missed.
-            no_events = no_events.filter(|why| *why == NoEvents::NotConnected);
-            output.measure()
+            // Some losses stand in the trace alone. The packets are counted on the same way.
+            let mut progress = ReadProgress::new("searching the trace for losses", options);
+            let searched = output.search(scanner, |bytes| progress.goes_on(bytes));
+            drop(progress);
+            // Events of a file that was not read are not missed.
+            no_events = no_events.filter(|why| match &searched {
+                Ok(scanner) => scanner.seeks_event,
+                Err(_) => *why == NoEvents::NotConnected,
+            });
+            gaps = searched.as_ref().map(GapCounts::of).map_err(NotSearched::clone);
+            let packets = searched.as_ref().map(|scanner| scanner.packets).ok();
+            ftrace = searched.map(|scanner| scanner.ftrace).unwrap_or_default();
+            output.measure().map(|bytes| Written { bytes, packets })
         } else {
-            let scanner = LossScanner::new(no_events.is_some());
             let scanner = read_buffers(consumer, output, options, scanner)?;
             no_events = no_events.filter(|_| scanner.seeks_event);
-            gaps = Some(scanner.gaps);
+            gaps = Ok(GapCounts::of(&scanner));
             ftrace = scanner.ftrace;
             // Snapshots are in files of their own.
             let is_unused = self.snapshots.is_some() && scanner.packets == 0;
@@ -151,6 +157,48 @@ pub fn clone_session(
     EndedSession::of_another_consumer(into_file).read(consumer, output, options)
 }
 
+/// What happens while a trace is read.
+struct ReadProgress<'i> {
+    /// What is done.
+    what: &'static str,
+    options: ReadOptions<'i>,
+    line: Progress,
+    next_line: Instant,
+    bytes: u64,
+    checked_at: u64,
+    given_up: Option<Failure>,
+}
+
+impl<'i> ReadProgress<'i> {
+    fn new(what: &'static str, options: ReadOptions<'i>) -> Self {
+        Self {
+            what,
+            options,
+            line: Progress::new(),
+            next_line: Instant::now() + PROGRESS_PERIOD,
+            bytes: 0,
+            checked_at: 0,
+            given_up: None,
+        }
+    }
+
+    /// So many more bytes were read. `false`: an interruption asks to give up.
+    fn goes_on(&mut self, bytes: usize) -> bool {
+        self.bytes += bytes as u64;
+        if self.bytes - self.checked_at <= CHECK_BYTES {
+            return true;
+        }
+        self.checked_at = self.bytes;
+        self.given_up = (self.options.interrupted)();
+        let is_shown = self.line.is_enabled() && self.options.shows_progress;
+        if is_shown && Instant::now() >= self.next_line {
+            self.next_line += PROGRESS_PERIOD;
+            self.line.draw(&format!("{}, {}", self.what, console::size(self.bytes)));
+        }
+        self.given_up.is_none()
+    }
+}
+
 /// Reads all buffers.
 fn read_buffers(
     consumer: &mut Consumer,
@@ -159,27 +207,15 @@ fn read_buffers(
     mut scanner: LossScanner,
 ) -> Result<LossScanner, Failure> {
     let name = output.name();
-    let mut given_up = None;
-    let mut progress = Progress::new();
-    let mut next_progress = Instant::now() + PROGRESS_PERIOD;
-    let (mut bytes, mut checked_at) = (0, 0);
+    let mut progress = ReadProgress::new("reading the trace", options);
     let read = consumer.read_buffers(READ_INACTIVITY, |packet| {
         scanner.scan_packet(packet.bytes());
-        bytes += packet.framed().len() as u64;
-        if bytes - checked_at > CHECK_BYTES {
-            checked_at = bytes;
-            given_up = (options.interrupted)();
-            if given_up.is_some() {
-                return Err(std::io::ErrorKind::Interrupted.into());
-            }
-            if progress.is_enabled() && options.shows_progress && Instant::now() >= next_progress {
-                next_progress += PROGRESS_PERIOD;
-                progress.draw(&format!("reading the trace, {}", console::size(bytes)));
-            }
+        if !progress.goes_on(packet.framed().len()) {
+            return Err(std::io::ErrorKind::Interrupted.into());
         }
         output.write_packet(packet.framed())
     });
-    match (read, given_up) {
+    match (read, progress.given_up.take()) {
         (Ok(_), _) => Ok(scanner),
         (Err(_), Some(failure)) => Err(failure),
         (Err(ConsumerError::Output(error)), None) => {

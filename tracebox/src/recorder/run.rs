@@ -79,7 +79,6 @@ impl Recorder<'_> {
         self.leave_terminal(&mut session)?;
         session.wait(self.interrupts, control)?;
         let options = ReadOptions {
-            strict: self.request.strict,
             shows_progress: control.shows_progress(),
             interrupted: &mut || aborted(self.interrupts, control),
         };
@@ -127,9 +126,8 @@ impl Recorder<'_> {
             return Ok(None);
         }
         let out = self.request.out.as_deref().unwrap_or_default();
-        let (no_clobber, strict) = (self.request.no_clobber, self.request.strict);
         let (connect, done) = (host.connector(), consumer.waker());
-        Snapshots::new(connect, self.config, out, no_clobber, strict, done).map(Some)
+        Snapshots::new(connect, self.config, out, self.request.no_clobber, done).map(Some)
     }
 
     /// The second process of `-d` and `-D`: the first one waits for it at the terminal.

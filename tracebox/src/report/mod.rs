@@ -8,6 +8,7 @@ use tracing_file::losses::{Losses, UNANSWERED};
 use crate::console;
 use crate::failure::{EXIT_LOST, Failure};
 use crate::ftrace_notes::{FTRACE, FtraceNotes};
+use crate::loss_scanner::{LossScanner, NotSearched, SEQUENCES_MAX};
 use crate::output::Written;
 
 /// The snapshots of a session with `CLONE_SNAPSHOT` triggers.
@@ -26,6 +27,52 @@ pub struct SourceReport {
     pub absent: Vec<String>,
     /// Those of the machine whose producers went away.
     pub stopped: Vec<StoppedSource>,
+    /// How many more of these there were.
+    pub stopped_left_out: u64,
+}
+
+impl SourceReport {
+    fn absent_line(&self) -> Option<String> {
+        let names = self.absent.join(", ");
+        (!names.is_empty()).then(|| format!("Not recorded, because no producer offers it: {names}"))
+    }
+
+    /// A text for each data source that stopped.
+    fn losses(&self) -> impl Iterator<Item = String> {
+        let more = match self.stopped_left_out {
+            0 => None,
+            1 => Some("1 more data source stopped".to_owned()),
+            more => Some(format!("{more} more data sources stopped")),
+        };
+        self.stopped.iter().map(StoppedSource::to_string).chain(more)
+    }
+}
+
+/// What the packets of a trace say of others that are missing before them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct GapCounts {
+    /// See [`LossScanner::gaps`].
+    pub found: u64,
+    /// See [`LossScanner::undecided`].
+    pub undecided: u64,
+}
+
+impl GapCounts {
+    /// What a scanner of the whole trace found.
+    #[must_use]
+    pub const fn of(scanner: &LossScanner) -> Self {
+        Self { found: scanner.gaps, undecided: scanner.undecided }
+    }
+
+    fn losses(self) -> impl Iterator<Item = String> {
+        let found = format!("packets that follow a gap in their sequence: {}", self.found);
+        let undecided = format!(
+            "packets that may follow a gap, which is not known of sequences behind the first {SEQUENCES_MAX}: {}",
+            self.undecided
+        );
+        let lines = [(self.found, found), (self.undecided, undecided)];
+        lines.into_iter().filter(|(count, _)| *count != 0).map(|(_, line)| line)
+    }
 }
 
 /// A data source whose producer went away while it recorded.
@@ -78,8 +125,8 @@ pub struct Outcome {
     pub by_service: bool,
     /// The size of the trace, if it is known.
     pub written: Option<Written>,
-    /// Packets that follow a gap in their sequence, if the trace was scanned.
-    pub gaps: Option<u64>,
+    /// Marks of losses in the trace, if it was searched.
+    pub gaps: Result<GapCounts, NotSearched>,
     /// The counters of the service, if it has sent them.
     pub stats: Option<TraceStats>,
     /// A producer did not answer the flush before the end.
@@ -115,24 +162,23 @@ impl Outcome {
     /// The lines to print.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        let is_empty = self.written.is_some_and(|written| written.bytes == 0);
-        if let Some(taken) = self.snapshots.as_ref().filter(|_| is_empty) {
-            return vec![match (&taken.outcomes[..], taken.failed) {
+        if let Some(taken) = self.snapshots_alone() {
+            let mut lines = vec![match (&taken.outcomes[..], taken.failed) {
                 ([], 0) => "No trigger came: no snapshot was written".into(),
                 ([_], _) => "1 snapshot was written".into(),
                 (taken, _) => format!("{} snapshots were written", taken.len()),
             }];
+            lines.extend((!self.losses().is_empty()).then(|| self.lost()));
+            lines.extend(self.sources.absent_line());
+            return lines;
         }
         let mut lines = vec![self.wrote()];
-        if self.waited_for_triggers && is_empty {
+        if self.waited_for_triggers && self.is_empty() {
             lines.push("No trigger came: there is nothing in it".into());
             return lines;
         }
         lines.push(self.lost());
-        if !self.sources.absent.is_empty() {
-            let absent = self.sources.absent.join(", ");
-            lines.push(format!("Not recorded, because no producer offers it: {absent}"));
-        }
+        lines.extend(self.sources.absent_line());
         lines.extend(self.ftrace.lines());
         lines.extend(self.no_events.iter().map(NoEvents::to_string));
         if self.is_file {
@@ -147,6 +193,15 @@ impl Outcome {
         vec![format!("Trigger {trigger:?}: {}", self.wrote()), self.lost()]
     }
 
+    fn is_empty(&self) -> bool {
+        self.written.is_some_and(|written| written.bytes == 0)
+    }
+
+    /// The snapshots, if all that there is of the session is in them.
+    fn snapshots_alone(&self) -> Option<&SnapshotResults> {
+        self.snapshots.as_ref().filter(|_| self.is_empty())
+    }
+
     /// Decides whether the outcome is a failure: a snapshot that could not be written is one, and with `strict`
     /// every loss is.
     ///
@@ -158,8 +213,7 @@ impl Outcome {
                 let failed = console::count(taken.failed as u64, "snapshot");
                 return Err(Failure::new(format_args!("{failed} failed")));
             }
-            // A loss of the session itself may have come after the snapshots.
-            return taken.outcomes.iter().try_for_each(|outcome| outcome.verdict(strict));
+            taken.outcomes.iter().try_for_each(|outcome| outcome.verdict(strict))?;
         }
         if !strict {
             return Ok(());
@@ -172,6 +226,15 @@ impl Outcome {
         if !self.sources.absent.is_empty() {
             let absent = self.sources.absent.join(", ");
             let text = format!("no producer offers {absent}, and --strict was asked for");
+            return Err(Failure::new(text).with_code(EXIT_LOST));
+        }
+        if self.snapshots_alone().is_some() {
+            return Ok(());
+        }
+        if let Err(NotSearched { why, is_failure: true }) = &self.gaps {
+            let text = format!(
+                "the trace was not searched for gaps, because {why}, and --strict was asked for"
+            );
             return Err(Failure::new(text).with_code(EXIT_LOST));
         }
         if self.stats.is_none() {
@@ -196,6 +259,10 @@ impl Outcome {
     }
 
     fn losses(&self) -> Vec<String> {
+        if self.snapshots_alone().is_some() {
+            // Other losses of the session are in its snapshots, or came after them.
+            return self.sources.losses().collect();
+        }
         let stats = self.stats.clone().map(|stats| self.without_refusals(stats));
         let mut lost = stats.map(|stats| losses(&stats, self.buffer_setting)).unwrap_or_default();
         lost.extend(self.ftrace.refusals());
@@ -203,10 +270,8 @@ impl Outcome {
         if self.stats.as_ref().is_some_and(|stats| self.own_flush_lost(stats)) {
             lost.push(UNANSWERED.into());
         }
-        lost.extend(self.sources.stopped.iter().map(StoppedSource::to_string));
-        if let Some(gaps @ 1..) = self.gaps {
-            lost.push(format!("packets that follow a gap in their sequence: {gaps}"));
-        }
+        lost.extend(self.sources.losses());
+        lost.extend(self.gaps.iter().flat_map(|gaps| gaps.losses()));
         lost
     }
 
@@ -241,13 +306,18 @@ impl Outcome {
     }
 
     fn lost(&self) -> String {
-        let lost = self.losses();
-        if !lost.is_empty() {
-            format!("Lost: {}", lost.join("; "))
-        } else if self.stats.is_some() {
-            "Lost: 0".into()
-        } else {
-            "Lost: not known, the service did not tell".into()
+        let lost = match (self.losses(), &self.stats) {
+            (lost, _) if !lost.is_empty() => lost.join("; "),
+            (_, Some(_)) => "0".into(),
+            (_, None) => return "Lost: not known, the service did not tell".into(),
+        };
+        match &self.gaps {
+            Err(NotSearched { why, .. }) if self.snapshots_alone().is_none() => {
+                format!(
+                    "Lost: {lost} (as the service counted; the trace was not searched for gaps, because {why})"
+                )
+            }
+            _ => format!("Lost: {lost}"),
         }
     }
 }

@@ -14,7 +14,7 @@ fn outcome(stats: Option<TraceStats>) -> Outcome {
         is_file: true,
         by_service: false,
         written: Some(Written { bytes: 12, packets: Some(3) }),
-        gaps: Some(0),
+        gaps: Ok(GapCounts::default()),
         stats,
         flush_failed: false,
         waited_for_triggers: false,
@@ -79,8 +79,37 @@ fn every_loss_is_named() {
 
 #[test]
 fn gaps_are_losses() {
-    let outcome = Outcome { gaps: Some(5), ..outcome(Some(TraceStats::default())) };
-    assert_eq!(outcome.lines()[1], "Lost: packets that follow a gap in their sequence: 5");
+    let outcome = |found, undecided| Outcome {
+        gaps: Ok(GapCounts { found, undecided }),
+        ..outcome(Some(TraceStats::default()))
+    };
+    assert_eq!(outcome(5, 0).lines()[1], "Lost: packets that follow a gap in their sequence: 5");
+    let lines = outcome(0, 2).lines();
+    assert!(lines[1].ends_with("not known of sequences behind the first 1048576: 2"), "{lines:?}");
+    assert_eq!(outcome(0, 2).verdict(true).unwrap_err().code, EXIT_LOST);
+    assert_eq!(outcome(0, 0).verdict(true), Ok(()));
+}
+
+/// What was not looked at is not claimed.
+#[test]
+fn a_trace_that_was_not_searched() {
+    let outcome = |why: NotSearched, stats| Outcome { gaps: Err(why), ..outcome(stats) };
+    let stats = || Some(TraceStats::default());
+    let into_pipe = || NotSearched::impossible("it went into a pipe");
+    let told = "(as the service counted; the trace was not searched for gaps, because it went into a pipe)";
+    assert_eq!(outcome(into_pipe(), stats()).lines()[1], format!("Lost: 0 {told}"));
+    assert_eq!(outcome(into_pipe(), stats()).verdict(true), Ok(()), "nobody could search it");
+    let lost = TraceStats { invalid_packets: Some(2), ..TraceStats::default() };
+    let lines = outcome(into_pipe(), Some(lost)).lines();
+    assert_eq!(lines[1], format!("Lost: packets that are not valid: 2 {told}"));
+    assert_eq!(outcome(into_pipe(), None).lines()[1], "Lost: not known, the service did not tell");
+
+    let broken = outcome(NotSearched::failed("it cannot be read: no"), stats());
+    assert!(broken.lines()[1].starts_with("Lost: 0 (as the service counted; "), "{broken:?}");
+    assert_eq!(broken.verdict(false), Ok(()));
+    let failure = broken.verdict(true).unwrap_err();
+    assert_eq!(failure.code, EXIT_LOST);
+    assert!(failure.text.contains("because it cannot be read: no, and --strict"), "{failure}");
 }
 
 #[test]
@@ -120,7 +149,7 @@ fn what_strict_makes_a_failure() {
     assert_eq!(code(&good(), true), Ok(()));
     assert_eq!(code(&outcome(None), false), Ok(()));
     assert_eq!(code(&outcome(None), true), Err(EXIT_LOST), "nobody knows");
-    let gap = Outcome { gaps: Some(1), ..good() };
+    let gap = Outcome { gaps: Ok(GapCounts { found: 1, undecided: 0 }), ..good() };
     assert_eq!((code(&gap, false), code(&gap, true)), (Ok(()), Err(EXIT_LOST)));
     let overwritten = TraceStats {
         buffer_stats: vec![TraceStatsBufferStats {
@@ -133,16 +162,22 @@ fn what_strict_makes_a_failure() {
     // Of a session that triggers copied, the copies count.
     let taken = |outcomes, failed| Outcome {
         snapshots: Some(SnapshotResults { outcomes, failed }),
+        written: Some(Written { bytes: 0, packets: Some(0) }),
         ..outcome(Some(overwritten.clone()))
     };
     assert_eq!(code(&taken(vec![good()], 0), true), Ok(()));
     assert_eq!(code(&taken(vec![good(), gap], 0), true), Err(EXIT_LOST));
     assert_eq!(code(&taken(vec![], 1), false), Err(1));
+    // A service that is too old for copies stopped at the trigger: this is the trace.
+    let trace =
+        |bytes| Outcome { written: Some(Written { bytes, packets: None }), ..taken(vec![], 0) };
+    assert_eq!((code(&trace(1), true), code(&trace(1), false)), (Err(EXIT_LOST), Ok(())));
+    assert_eq!(code(&trace(0), true), Ok(()));
 }
 
 #[test]
 fn sources_that_did_not_record() {
-    let absent = SourceReport { absent: vec!["a".into(), "b".into()], stopped: Vec::new() };
+    let absent = SourceReport { absent: vec!["a".into(), "b".into()], ..SourceReport::default() };
     let outcome = |sources| Outcome { sources, ..outcome(Some(TraceStats::default())) };
     let lines = outcome(absent.clone()).lines();
     assert_eq!(lines[1..3], ["Lost: 0", "Not recorded, because no producer offers it: a, b"]);
@@ -150,10 +185,43 @@ fn sources_that_did_not_record() {
     assert_eq!(outcome(absent).verdict(true).unwrap_err().code, EXIT_LOST);
     let after = Duration::from_millis(1940);
     let stopped = vec![StoppedSource { name: "linux.sys_stats".into(), after }];
-    let stopped = SourceReport { absent: Vec::new(), stopped };
+    let stopped = SourceReport { stopped, ..SourceReport::default() };
     let lines = outcome(stopped.clone()).lines();
-    assert_eq!(lines[1], "Lost: linux.sys_stats stopped at 1.9 s: its producer went away");
-    assert_eq!(outcome(stopped).verdict(true).unwrap_err().code, EXIT_LOST);
+    let told = "Lost: linux.sys_stats stopped at 1.9 s: its producer went away";
+    assert_eq!(lines[1], told);
+    assert_eq!(outcome(stopped.clone()).verdict(true).unwrap_err().code, EXIT_LOST);
+    for (more, end) in [(1, "; 1 more data source stopped"), (7, "; 7 more data sources stopped")] {
+        let lines = outcome(SourceReport { stopped_left_out: more, ..stopped.clone() }).lines();
+        assert_eq!(lines[1], format!("{told}{end}"));
+    }
+}
+
+/// As without snapshots: they lack what the session did not record.
+#[test]
+fn sources_that_did_not_record_in_a_session_with_snapshots() {
+    let snapshot = || outcome(Some(TraceStats::default()));
+    let check = |sources, taken: Vec<Outcome>, lines: &[&str]| {
+        let outcome = Outcome {
+            sources,
+            written: Some(Written { bytes: 0, packets: Some(0) }),
+            snapshots: Some(SnapshotResults { outcomes: taken, failed: 0 }),
+            ..outcome(None)
+        };
+        assert_eq!(outcome.lines(), lines);
+        assert_eq!(outcome.verdict(false), Ok(()));
+        outcome.verdict(true).map_err(|failure| failure.code)
+    };
+    let absent = SourceReport { absent: vec!["a".into()], ..SourceReport::default() };
+    let told = "Not recorded, because no producer offers it: a";
+    let written = "1 snapshot was written";
+    let none = "No trigger came: no snapshot was written";
+    assert_eq!(check(absent.clone(), vec![snapshot()], &[written, told]), Err(EXIT_LOST));
+    assert_eq!(check(absent, vec![], &[none, told]), Err(EXIT_LOST));
+    let stopped = StoppedSource { name: "linux.x".into(), after: Duration::from_secs(2) };
+    let stopped = SourceReport { stopped: vec![stopped], ..SourceReport::default() };
+    let told = "Lost: linux.x stopped at 2.0 s: its producer went away";
+    assert_eq!(check(stopped, vec![snapshot()], &[written, told]), Err(EXIT_LOST));
+    assert_eq!(check(SourceReport::default(), vec![snapshot()], &[written]), Ok(()));
 }
 
 #[test]

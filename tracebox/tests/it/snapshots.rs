@@ -14,7 +14,8 @@ fn is_config(data: &TracePacketData) -> bool {
 fn snapshots() {
     let world = World::new();
     let _traced = world.traced();
-    world.write("c", &config("CLONE_SNAPSHOT"));
+    let sources = "data_sources { config { name: 'none' } }";
+    world.write("c", &config("CLONE_SNAPSHOT").replace(sources, ""));
     world.write("trace.0", "of another time");
     let mut perfetto = world.start("perfetto -c c --txt -o trace --strict");
     perfetto.read_until("waiting for triggers");
@@ -40,6 +41,29 @@ fn snapshots() {
     let ran = perfetto.end().good();
     assert!(ran.stderr.contains("no snapshot was written"), "{ran:?}");
     assert_eq!(std::fs::read(world.path("trace")).unwrap(), b"precious", "it is left alone");
+}
+
+/// A snapshot lacks what no producer offers, as any trace does.
+#[test]
+fn a_data_source_that_no_producer_offers() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("c", &config("CLONE_SNAPSHOT"));
+    for strict in ["", " --strict"] {
+        let mut perfetto = world.start(&format!("perfetto -c c --txt -o trace{strict}"));
+        perfetto.read_until("waiting for triggers");
+        perfetto.wait_for_sessions(&world, 1);
+        world.run("trigger_perfetto t").good();
+        perfetto.read_until("trace.0, ");
+        perfetto.signal(Signal::INT);
+        let ran = perfetto.end();
+        let told = "1 snapshot was written\nNot recorded, because no producer offers it: none\n";
+        assert!(ran.stderr.contains(told), "{ran:?}");
+        match strict {
+            "" => ran.good(),
+            _ => ran.failed(3, "no producer offers none, and --strict was asked for"),
+        };
+    }
 }
 
 /// A process in the background has another working directory.

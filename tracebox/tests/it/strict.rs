@@ -10,6 +10,7 @@ use tracing_core::client::producer::{Producer, ProducerOptions};
 use tracing_core::client::write::BufferExhaustedPolicy;
 use tracing_core::os::socket::Address;
 
+use crate::triggers;
 use crate::world::{Ran, World, packets};
 
 /// Writes so many packets of 1 KiB.
@@ -113,6 +114,32 @@ fn a_producer_that_goes_away_while_attached() {
     perfetto.end().failed(3, "data was lost, and --strict was asked for");
 }
 
+/// The same of a session that only snapshots are taken of.
+#[test]
+fn a_producer_that_goes_away_between_snapshots() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("c", &triggers::config("CLONE_SNAPSHOT").replace("'none'", "'linux.flood'"));
+    for strict in ["", " --strict"] {
+        let producer = producer_of(&world, "linux.flood", Flood(1));
+        let mut perfetto = world.start(&format!("perfetto -c c --txt -o trace{strict}"));
+        perfetto.read_until("waiting for triggers");
+        perfetto.wait_for(&world, |state| {
+            state.tracing_sessions.iter().any(|session| session.is_started == Some(true))
+        });
+        drop(producer);
+        perfetto.read_until("linux.flood stopped at ");
+        perfetto.signal(Signal::INT);
+        let ran = perfetto.end();
+        let told = "no snapshot was written\nLost: linux.flood stopped at ";
+        assert!(ran.stderr.contains(told), "{ran:?}");
+        match strict {
+            "" => ran.good(),
+            _ => ran.failed(3, "data was lost, and --strict was asked for"),
+        };
+    }
+}
+
 #[test]
 fn nothing_lost() {
     let world = World::new();
@@ -159,10 +186,34 @@ fn said_by_the_trace_alone() {
     for output in ["", file] {
         for codec in ["", "compression_type: COMPRESSION_TYPE_DEFLATE"] {
             world.write("c", &format!("{CONFIG} {output} {codec}"));
+            let told = "Lost: packets that follow a gap in their sequence: 1\n";
+            let ran = world.run("perfetto -c c --txt -o trace").good();
+            assert!(ran.stderr.contains(told), "{ran:?}");
             let ran = world.run("perfetto -c c --txt -o trace --strict");
+            assert!(ran.stderr.contains(told), "{ran:?}");
             ran.failed(3, "data was lost, and --strict was asked for");
         }
     }
+}
+
+/// What the service writes into a pipe, or into a file of another consumer, is not searched. The report says so.
+#[test]
+fn what_cannot_be_searched() {
+    let world = World::new();
+    let _traced = world.traced();
+    let _producer = producer(&world, Gap);
+    let into_file = format!("{CONFIG} write_into_file: true");
+    world.write("c", &into_file);
+    let pipe = world.fifo("pipe");
+    let reader = std::thread::spawn(move || std::fs::read(pipe).unwrap());
+    let ran = world.run("perfetto -c c --txt -o pipe --strict").good();
+    let told = "Lost: 0 (as the service counted; the trace was not searched for gaps, because it went into a pipe)\n";
+    assert!(ran.stderr.contains(told), "{ran:?}");
+    assert!(!packets(&reader.join().unwrap()).is_empty());
+    world.write("c", &into_file.replace("duration_ms: 300", ""));
+    world.run("perfetto --detach=k -c c --txt -o trace").good();
+    let ran = world.run("perfetto --attach=k --stop --strict").good();
+    assert!(ran.stderr.contains("because --attach does not have the file)\n"), "{ran:?}");
 }
 
 /// The report counts packets, however they are packed.

@@ -69,7 +69,7 @@ fn write(
     let cloned = connect().and_then(|mut consumer| {
         interrupts.set_waker(consumer.waker());
         console::log("Cloning the session");
-        let options = ReadOptions { strict, interrupted: &mut interrupted, shows_progress: true };
+        let options = ReadOptions { interrupted: &mut interrupted, shows_progress: true };
         clone_session(&mut consumer, request, &mut output, options)
     });
     match cloned {

@@ -116,6 +116,8 @@ pub struct TracingSession<'c> {
     /// The config asks for track events.
     wants_events: bool,
     sources: Option<SourceWatch>,
+    /// Data sources that stopped because their producers went away.
+    stops: usize,
     buffer_setting: &'static str,
     snapshots: Option<Snapshots>,
     snapshot_results: Option<SnapshotResults>,
@@ -183,6 +185,7 @@ impl<'c> TracingSession<'c> {
             waits_for_triggers: false,
             wants_events: false,
             sources: None,
+            stops: 0,
             buffer_setting: BUFFER_SETTING_CONFIG,
             snapshots: None,
             snapshot_results: None,
@@ -321,7 +324,10 @@ impl<'c> TracingSession<'c> {
         }
         if let Ok(state) = self.consumer.query_service_state(false) {
             for stopped in sources.handle_changes(changes, &state, self.begun.elapsed()) {
-                console::log(&stopped.to_string());
+                self.stops += 1;
+                if console::is_told(self.stops) {
+                    console::log(&format!("{stopped}{}", console::number(self.stops)));
+                }
             }
         }
     }

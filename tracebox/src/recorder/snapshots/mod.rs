@@ -37,10 +37,6 @@ use crate::report::{Outcome, SnapshotResults};
 /// written.
 const QUEUE_MAX: usize = 64;
 
-/// So many snapshots that were not taken have a line of the log each. Behind them only those whose number is a power of
-/// two have one.
-const REFUSALS_LOGGED: usize = 16;
-
 /// Makes a connection for one snapshot.
 pub type Connect = Box<dyn Fn() -> Result<Consumer, Failure> + Send>;
 
@@ -82,7 +78,6 @@ impl Snapshots {
         config: &TraceConfig,
         out: &OsStr,
         no_clobber: bool,
-        strict: bool,
         done: ConnectionWaker,
     ) -> Result<Self, Failure> {
         if out == "-" {
@@ -99,7 +94,6 @@ impl Snapshots {
             connect,
             out,
             no_clobber,
-            strict,
             bytes: snapshot_bytes(config),
             next: 0,
             shared: shared.clone(),
@@ -169,7 +163,6 @@ struct Worker {
     connect: Connect,
     out: PathBuf,
     no_clobber: bool,
-    strict: bool,
     /// The most that a snapshot takes on the disk.
     bytes: u64,
     next: u32,
@@ -205,7 +198,6 @@ impl Worker {
         let mut output = self.open()?;
         let shared = self.shared.clone();
         let options = ReadOptions {
-            strict: self.strict,
             interrupted: &mut || shared.interrupted(),
             // The main thread has the progress line.
             shows_progress: false,
@@ -228,9 +220,8 @@ impl Worker {
 
 /// Logs that a snapshot was not taken: not always, because any program can fire triggers.
 fn log_refusal(count: usize, trigger: &str, why: &str) {
-    if count <= REFUSALS_LOGGED || count.is_power_of_two() {
-        let number =
-            if count > REFUSALS_LOGGED { format!(" (number {count})") } else { String::new() };
+    if console::is_told(count) {
+        let number = console::number(count);
         console::log(&format!("No snapshot for trigger {trigger:?}: {why}{number}"));
     }
 }

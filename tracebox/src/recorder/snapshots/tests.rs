@@ -70,7 +70,6 @@ fn the_disk_is_asked_before_the_service() {
         connect: Box::new(|| panic!("no connection is needed")),
         out: std::env::temp_dir().join("trace"),
         no_clobber: true,
-        strict: false,
         bytes: u64::MAX,
         next: 0,
         shared: Arc::default(),

@@ -12,6 +12,9 @@ use protos::{
 
 use crate::report::{NoEvents, SourceReport, StoppedSource};
 
+/// Data sources that stopped which are kept. Others are counted: any program can offer one, and leave.
+const STOPPED_MAX: usize = 64;
+
 /// A data source that a producer has registered.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Offer {
@@ -32,16 +35,20 @@ fn source_of(change: &InstanceChange) -> Source {
 pub struct SourceWatch {
     /// Names in the config.
     wanted: BTreeSet<String>,
-    /// Names that a producer has registered at some time.
+    /// Those of them that a producer has registered at some time.
     seen: BTreeSet<String>,
+    /// A producer has registered [`TRACK_EVENT`] at some time.
+    has_programs: bool,
     /// The producers that are watched.
     offers: BTreeSet<Offer>,
-    /// Ids of producers that are programs which are traced.
+    /// Ids of producers that are programs which are traced: those that offer [`TRACK_EVENT`] now, and those that did so
+    /// and are in `offers`. A service gives the ids of others out again.
     programs: BTreeSet<i32>,
     /// How many instances record in this session.
     recording: BTreeMap<Source, usize>,
     watches_later_producers: bool,
     stopped: Vec<StoppedSource>,
+    stopped_left_out: u64,
 }
 
 /// Names of the data sources that `config` asks for.
@@ -100,12 +107,19 @@ impl SourceWatch {
         state: &TracingServiceState,
         watches_later_producers: bool,
     ) -> Self {
-        let offers = offers(state, &wanted);
-        let seen = registered(state);
-        let programs = programs(state).collect();
-        let recording = BTreeMap::new();
-        let stopped = Vec::new();
-        Self { wanted, seen, offers, programs, recording, watches_later_producers, stopped }
+        let mut sources = Self {
+            offers: offers(state, &wanted),
+            wanted,
+            seen: BTreeSet::new(),
+            has_programs: false,
+            programs: programs(state).collect(),
+            recording: BTreeMap::new(),
+            watches_later_producers,
+            stopped: Vec::new(),
+            stopped_left_out: 0,
+        };
+        registered(state).into_iter().for_each(|name| sources.see_name(name));
+        sources
     }
 
     /// The data sources that no producer has registered so far.
@@ -116,13 +130,21 @@ impl SourceWatch {
 
     /// Remembers the data sources that `changes` name.
     pub fn see(&mut self, changes: &[InstanceChange]) {
-        self.seen.extend(changes.iter().filter_map(|change| change.data_source_name.clone()));
+        let names = changes.iter().filter_map(|change| change.data_source_name.clone());
+        names.for_each(|name| self.see_name(name));
+    }
+
+    fn see_name(&mut self, name: String) {
+        self.has_programs |= name == TRACK_EVENT;
+        if self.wanted.contains(&name) {
+            self.seen.insert(name);
+        }
     }
 
     /// Why the trace has no track event, if it has none.
     #[must_use]
     pub fn no_events(&self) -> NoEvents {
-        if self.seen.contains(TRACK_EVENT) { NoEvents::NotRecorded } else { NoEvents::NotConnected }
+        if self.has_programs { NoEvents::NotRecorded } else { NoEvents::NotConnected }
     }
 
     /// Handles `changes` that came `elapsed` after the session began. `state` is the state of the service now.
@@ -145,7 +167,13 @@ impl SourceWatch {
             .into_iter()
             .map(|offer| StoppedSource { name: offer.source.0.clone(), after: elapsed })
             .collect();
-        self.stopped.extend(stopped.iter().filter(|source| is_of_machine(&source.name)).cloned());
+        for source in stopped.iter().filter(|source| is_of_machine(&source.name)) {
+            if self.stopped.len() < STOPPED_MAX {
+                self.stopped.push(source.clone());
+            } else {
+                self.stopped_left_out += 1;
+            }
+        }
         // The producer has gone since these changes, and the change that tells of it is on its way.
         let mut recording = self.recording.clone();
         let leaving = leaving.into_iter().filter(|offer| {
@@ -156,8 +184,11 @@ impl SourceWatch {
         if !self.watches_later_producers {
             now.retain(|offer| self.offers.contains(offer));
         }
+        now.extend(leaving);
+        let stay: BTreeSet<i32> = self.offers.intersection(&now).map(|it| it.producer_id).collect();
+        self.programs.retain(|id| stay.contains(id));
+        self.programs.extend(programs(state));
         self.offers = now;
-        self.offers.extend(leaving);
         stopped
     }
 
@@ -188,7 +219,11 @@ impl SourceWatch {
     /// What to report at the end.
     #[must_use]
     pub fn into_report(self) -> SourceReport {
-        SourceReport { absent: self.absent(), stopped: self.stopped }
+        SourceReport {
+            absent: self.absent(),
+            stopped: self.stopped,
+            stopped_left_out: self.stopped_left_out,
+        }
     }
 }
 

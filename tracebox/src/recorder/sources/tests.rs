@@ -144,6 +144,56 @@ fn a_producer_that_takes_no_part() {
     assert!(watched.into_report().stopped.is_empty());
 }
 
+/// Any program can offer a data source of the machine, and leave, as often as it likes.
+#[test]
+fn a_producer_that_goes_away_again_and_again() {
+    let mut watched = source_watch(&["linux.a"], &[], true);
+    for id in 1..200 {
+        let began = [change("linux.a", STARTED)];
+        assert!(watched.handle_changes(&began, &state(&[("linux.a", id)]), SECOND).is_empty());
+        let told = watched.handle_changes(&[change("linux.a", STOPPED)], &state(&[]), SECOND);
+        assert_eq!(told.len(), 1);
+    }
+    let report = watched.into_report();
+    assert_eq!((report.stopped.len(), report.stopped_left_out), (STOPPED_MAX, 199 - 64));
+}
+
+/// A service gives ids of producers that are gone to others.
+#[test]
+fn the_id_of_a_program_that_is_given_to_another_producer() {
+    let mut watched = source_watch(&["linux.a"], &[], true);
+    for id in 1..100 {
+        watched.handle_changes(&[], &state(&[(TRACK_EVENT, id)]), SECOND);
+        assert_eq!(watched.programs.iter().collect::<Vec<_>>(), [&id], "of those now");
+    }
+    watched.handle_changes(&[], &state(&[(TRACK_EVENT, 7), ("linux.a", 7)]), SECOND);
+    // The program leaves and the probes come, before its end is told.
+    let mut probes = state(&[("linux.a", 7)]);
+    probes.producers.push(protos::TracingServiceStateProducer {
+        id: Some(7),
+        name: Some("traced_probes".into()),
+        ..Default::default()
+    });
+    let began = InstanceChange {
+        producer_name: Some("traced_probes".into()),
+        ..change("linux.a", STARTED)
+    };
+    watched.handle_changes(std::slice::from_ref(&began), &probes, SECOND);
+    assert!(watched.programs.is_empty());
+    let ended = InstanceChange { state: Some(STOPPED), ..began };
+    let told = watched.handle_changes(&[ended], &state(&[]), SECOND);
+    assert_eq!(told, [StoppedSource { name: "linux.a".into(), after: SECOND }]);
+}
+
+/// Only names that the config has are of interest.
+#[test]
+fn names_that_others_register() {
+    let mut watched = source_watch(&["a"], &[("a", 1), ("b", 1)], true);
+    let names: Vec<_> = (0..100).map(|number| change(&format!("c{number}"), STARTED)).collect();
+    watched.see(&names);
+    assert_eq!(watched.seen.len(), 1);
+}
+
 #[test]
 fn later_producers_that_are_not_watched() {
     let mut watched = source_watch(&["a", "b"], &[("a", 1)], false);
