@@ -149,3 +149,17 @@ fn sequences_have_a_bound() {
     let stats = stats(bytes.as_slice());
     assert_eq!((stats.sequences.len(), stats.left_out), (ROWS_MAX, 1));
 }
+
+#[test]
+fn long_names_of_slices_are_cut() {
+    let name = "n".repeat(STATS_NAME_BYTES_MAX + 1);
+    let event = |of: &str, ts: u64| {
+        format!(
+            "packet {{ timestamp: {ts} trusted_packet_sequence_id: 1
+                       track_event {{ type: TYPE_SLICE_{of} track_uuid: 7 name: '{name}' }} }}"
+        )
+    };
+    let stats = stats(trace_bytes(&(event("BEGIN", 1) + &event("END", 2))).as_slice());
+    let names: Vec<usize> = stats.top_slices(9).iter().map(|slice| slice.0.len()).collect();
+    assert_eq!(names, [STATS_NAME_BYTES_MAX]);
+}
