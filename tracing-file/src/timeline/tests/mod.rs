@@ -559,7 +559,7 @@ fn too_many_passes_are_an_error() {
 
 #[test]
 fn places_know_what_is_earliest_behind_them() {
-    let times: Vec<u64> = (0..70_000).map(|at: u64| at ^ 5).collect();
+    let times: Vec<u64> = (0..140_000).map(|at: u64| at ^ 5).collect();
     let survey = Survey::new(instants(&times).as_slice());
     assert_eq!(
         (Some(&survey.start_ns), Some(&survey.end_ns)),
@@ -571,7 +571,7 @@ fn places_know_what_is_earliest_behind_them() {
         let known = survey.earliest.behind(at as u64);
         assert!(known <= earliest && known + 8 > earliest, "{at}: {known} {earliest}");
     }
-    assert_eq!(survey.earliest.behind(70_000), u64::MAX);
+    assert_eq!(survey.earliest.behind(140_000), u64::MAX);
     assert!(survey.earliest.blocks.len() <= BLOCKS_MAX);
 }
 
