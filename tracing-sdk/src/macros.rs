@@ -2,7 +2,9 @@
 //!
 //! All event macros share one grammar. `__event!` takes the argument list apart, one argument at a time. It puts the
 //! value of each into a variable, so that it is evaluated once, before anything is written, and collects what to do
-//! with it. Names of items in an expansion begin with two underscores, because arguments of the caller can see them:
+//! with it. The category is an expression, too, which may contain a static (`cat!`): each macro names it once, in front
+//! of everything else. Names of items in an expansion begin with two underscores, because arguments of the caller can
+//! see them:
 //!
 //! ```text
 //!   __event!(@args verb category name [what to do with the site] [what to write] remaining arguments)
@@ -96,8 +98,12 @@ macro_rules! here {
 #[macro_export]
 macro_rules! instant {
     ($category:expr, $($rest:tt)*) => {
-        if $crate::__private::ON && $crate::__private::CategoryRef::is_on(&$category) {
-            $crate::__event!(@name instant $category, $($rest)*)
+        if $crate::__private::ON {
+            match &$category {
+                category => if $crate::__private::CategoryRef::is_on(category) {
+                    $crate::__event!(@name instant category, $($rest)*)
+                },
+            }
         }
     };
     ($($other:tt)*) => {
@@ -155,13 +161,19 @@ macro_rules! function {
             fn __path() -> &'static str {
                 ::core::any::type_name_of_val(&__item)
             }
-            if !$crate::__private::ON || !$crate::__private::CategoryRef::is_on(&$category) {
+            if !$crate::__private::ON {
                 $crate::__private::Slice::OFF
             } else {
-                let name = $crate::__static!($crate::__private::StaticName =
-                    $crate::__private::StaticName::function(__path));
-                $crate::__event!(@args slice [$category] [$crate::__private::Name::Static(name)]
-                    [] [] $($($rest)*)? ,)
+                match &$category {
+                    category => if !$crate::__private::CategoryRef::is_on(category) {
+                        $crate::__private::Slice::OFF
+                    } else {
+                        let name = $crate::__static!($crate::__private::StaticName =
+                            $crate::__private::StaticName::function(__path));
+                        $crate::__event!(@args slice [category] [$crate::__private::Name::Static(name)]
+                            [] [] $($($rest)*)? ,)
+                    },
+                }
             }
         };
     };
@@ -173,16 +185,22 @@ macro_rules! function {
 #[macro_export]
 macro_rules! async_slice {
     ($category:expr, $name:literal $(, $($rest:tt)*)?) => {
-        if !$crate::__private::ON || !$crate::__private::CategoryRef::is_on(&$category) {
+        if !$crate::__private::ON {
             $crate::AsyncSlice::OFF
         } else {
-            let name = $crate::__static!($crate::__private::StaticName =
-                $crate::__private::StaticName::event($name));
-            let (track, flow) = $crate::AsyncSlice::track_and_flow(name);
-            let slice = $crate::__event!(@args track_slice [$category]
-                [$crate::__private::Name::Static(name)] [] []
-                track = track, flow = flow, $($($rest)*)? ,);
-            $crate::AsyncSlice::new(slice, flow, &$category, name)
+            match &$category {
+                category => if !$crate::__private::CategoryRef::is_on(category) {
+                    $crate::AsyncSlice::OFF
+                } else {
+                    let name = $crate::__static!($crate::__private::StaticName =
+                        $crate::__private::StaticName::event($name));
+                    let (track, flow) = $crate::AsyncSlice::track_and_flow(name);
+                    let slice = $crate::__event!(@args track_slice [category]
+                        [$crate::__private::Name::Static(name)] [] []
+                        track = track, flow = flow, $($($rest)*)? ,);
+                    $crate::AsyncSlice::new(slice, flow, category, name)
+                },
+            }
         }
     };
     ($($other:tt)*) => {
@@ -318,36 +336,48 @@ macro_rules! __event {
         $crate::__event!(@slice $verb $category [$($before)* $first] $($rest)*)
     };
     (@slice slice [$category:expr] [$($all:tt)*]) => {
-        if !$crate::__private::ON || !$crate::__private::CategoryRef::is_on(&$category) {
+        if !$crate::__private::ON {
             $crate::__private::Slice::OFF
         } else {
-            $crate::__event!(@name slice $category, $($all)*)
+            match &$category {
+                category => if !$crate::__private::CategoryRef::is_on(category) {
+                    $crate::__private::Slice::OFF
+                } else {
+                    $crate::__event!(@name slice category, $($all)*)
+                },
+            }
         }
     };
     (@slice track_slice [$category:expr] [$($all:tt)*]) => {
-        if !$crate::__private::ON || !$crate::__private::CategoryRef::is_on(&$category) {
+        if !$crate::__private::ON {
             $crate::__private::TrackSlice::off()
         } else {
-            $crate::__event!(@name track_slice $category, $($all)*)
+            match &$category {
+                category => if !$crate::__private::CategoryRef::is_on(category) {
+                    $crate::__private::TrackSlice::off()
+                } else {
+                    $crate::__event!(@name track_slice category, $($all)*)
+                },
+            }
         }
     };
 
     // ---- the name
-    (@name $verb:ident $category:expr, name = @ $name:expr $(, $($rest:tt)*)?) => {
+    (@name $verb:ident $category:ident, name = @ $name:expr $(, $($rest:tt)*)?) => {
         match $name {
             ref name => $crate::__event!(@args $verb [$category]
                 [$crate::__private::Name::interned(::core::convert::AsRef::<str>::as_ref(name))]
                 [] [] $($($rest)*)? ,),
         }
     };
-    (@name $verb:ident $category:expr, name = $name:expr $(, $($rest:tt)*)?) => {
+    (@name $verb:ident $category:ident, name = $name:expr $(, $($rest:tt)*)?) => {
         match $name {
             ref name => $crate::__event!(@args $verb [$category]
                 [$crate::__private::Name::Dynamic(::core::convert::AsRef::<str>::as_ref(name))]
                 [] [] $($($rest)*)? ,),
         }
     };
-    (@name $verb:ident $category:expr, $name:literal $(, $($rest:tt)*)?) => {{
+    (@name $verb:ident $category:ident, $name:literal $(, $($rest:tt)*)?) => {{
         let name = $crate::__static!($crate::__private::StaticName =
             $crate::__private::StaticName::event($name));
         $crate::__event!(@args $verb [$category] [$crate::__private::Name::Static(name)]
@@ -367,8 +397,8 @@ macro_rules! __event {
     (@args end [$slice:ident] [] [$($site:tt)+] $write:tt $(,)*) => {
         ::core::compile_error!("a slice ends where it began: `end!` takes no `track`, and `ts` once")
     };
-    (@args $verb:ident [$category:expr] [$name:expr] [$($site:tt)*] $write:tt $(,)*) => {
-        $crate::__private::Site::new(&$category, $name)$($site)*.$verb($crate::__event!(@fill $write))
+    (@args $verb:ident [$category:ident] [$name:expr] [$($site:tt)*] $write:tt $(,)*) => {
+        $crate::__private::Site::new($category, $name)$($site)*.$verb($crate::__event!(@fill $write))
     };
 
     // ---- nothing, annotations alone, or what a closure writes

@@ -34,15 +34,21 @@ static NEW_CATEGORIES: OnceLock<fn()> = OnceLock::new();
 
 type DynamicKey = (&'static str, &'static [&'static str]);
 
-struct Registry {
+pub(super) struct Registry {
     categories: Vec<&'static Category>,
+    listed: Listed,
     dynamic: Option<HashMap<DynamicKey, &'static Category>>,
     slots: Slots<Running>,
 }
 
 impl Registry {
-    const fn new() -> Self {
-        Self { categories: Vec::new(), dynamic: None, slots: Slots::new() }
+    pub(super) const fn new() -> Self {
+        Self {
+            categories: Vec::new(),
+            listed: Listed::new(),
+            dynamic: None,
+            slots: Slots::new(),
+        }
     }
 
     fn enabled(&self, category: &Category) -> u32 {
@@ -58,15 +64,44 @@ impl Registry {
         bits
     }
 
-    /// True if it is new.
-    fn register(&mut self, category: &'static Category) -> bool {
+    /// True if consumers can see more categories than before.
+    pub(super) fn register(&mut self, category: &'static Category) -> bool {
         if category.is_registered() {
             return false;
         }
         self.categories.push(category);
         let iid = u32::try_from(self.categories.len()).unwrap_or(u32::MAX);
+        let (iid, is_new) =
+            if category.is_listed() { self.listed.add(category, iid) } else { (iid, false) };
         category.set_registered(iid, self.enabled(category));
-        true
+        is_new
+    }
+}
+
+/// The categories that consumers may see.
+///
+/// Statics of one name are one category to them: the first that was registered. `cat!` makes a static for each call
+/// site, so there may be thousands of one name; they share its number, which a sequence then defines once.
+struct Listed {
+    categories: Vec<&'static Category>,
+    // A map of this type is in every program: see `intern`.
+    numbers: Option<HashMap<&'static str, u32>>,
+}
+
+impl Listed {
+    const fn new() -> Self {
+        Self { categories: Vec::new(), numbers: None }
+    }
+
+    /// The number of its name, which is `number` if the name is new; then the second value is true.
+    fn add(&mut self, category: &'static Category, number: u32) -> (u32, bool) {
+        let numbers = self.numbers.get_or_insert_with(HashMap::new);
+        if let Some(known) = numbers.get(category.name()) {
+            return (*known, false);
+        }
+        numbers.insert(category.name(), number);
+        self.categories.push(category);
+        (number, true)
     }
 }
 
@@ -129,7 +164,7 @@ pub(crate) fn register(categories: &[&'static Category]) {
     let mut registry = lock();
     let mut has_new = false;
     for category in categories {
-        has_new |= registry.register(category) && category.is_listed();
+        has_new |= registry.register(category);
     }
     drop(registry);
     if has_new {
@@ -141,7 +176,7 @@ pub(crate) fn register(categories: &[&'static Category]) {
 #[cold]
 pub(crate) fn register_one(category: &'static Category) -> u32 {
     let mut registry = lock();
-    let has_new = registry.register(category) && category.is_listed();
+    let has_new = registry.register(category);
     let bits = registry.enabled(category);
     drop(registry);
     if has_new {
@@ -173,15 +208,9 @@ pub(crate) fn dynamic(name: &str, tags: &'static [&'static str]) -> &'static Cat
     category
 }
 
-/// The categories that consumers may see.
-///
-/// Statics of one name are one category to them: the first that was registered.
+/// The categories that consumers may see, in the order in which they were registered.
 pub(crate) fn listed() -> Vec<&'static Category> {
-    let registry = lock();
-    // A map of this type is in every program: see `intern`. A set would be 2 KB more.
-    let mut names: HashMap<&'static str, u32> = HashMap::new();
-    let listed = registry.categories.iter().filter(|category| category.is_listed());
-    listed.copied().filter(|category| names.insert(category.name(), 0).is_none()).collect()
+    lock().listed.categories.clone()
 }
 
 /// All categories that the program has used or registered.

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tracing_sdk::session::{Config, Session, record};
 use tracing_sdk::{
-    Flow, State, Track, Unit, cat, categories, counter, end, function, instant, slice, state,
+    Flow, State, Track, Unit, async_slice, cat, categories, counter, end, function, instant, slice,
+    state,
 };
 
 use crate::alone::alone;
@@ -173,6 +174,29 @@ fn values_are_evaluated_once_and_only_when_on() {
     assert_eq!(count.get(), 0);
     let trace = record(&["a"], || instant!(A, "on", n = next())).expect("a recording");
     assert_eq!((events(&trace), count.get()), (vec!["instant a on n=0".to_owned()], 1));
+}
+
+/// Otherwise `cat!` would make several statics at each call site, which all are registered.
+#[test]
+fn a_category_is_evaluated_once() {
+    let count = std::cell::Cell::new(0);
+    let category = || {
+        count.set(count.get() + 1);
+        &A
+    };
+    let all = || {
+        instant!(category(), "one");
+        drop(slice!(category(), "two"));
+        drop(slice!(category(), "three", track = Track::named("T")));
+        drop(async_slice!(category(), "four"));
+        function!(category());
+        slice!(category(), "six", in || ());
+    };
+    all();
+    assert_eq!(count.replace(0), 6);
+    let trace = recorded("a", all);
+    assert_eq!(count.get(), 6);
+    assert_eq!(events(&trace).iter().filter(|event| event.starts_with("begin")).count(), 5);
 }
 
 #[test]
