@@ -18,7 +18,9 @@ use crate::on::ON;
 /// ```
 pub trait Interceptor: Send + Sync + 'static {
     /// What a reader must remember of earlier packets of a sequence, such as names that were written once. A sequence
-    /// is the packets of one thread in one instance; it begins with the default. `()` if each packet is read alone.
+    /// is the packets of one thread in one instance; it begins with the default, which is made before the first packet,
+    /// and is dropped when the thread or the instance has ended, at the latest with the next event of the thread that is
+    /// no span of `tracing`. `()` if each packet is read alone.
     type Sequence: Default + 'static;
 
     /// A packet is complete. This is called on the thread that wrote it, when its event has ended, and for the packets
@@ -27,37 +29,51 @@ pub trait Interceptor: Send + Sync + 'static {
     /// `packet` is an encoded `TracePacket`, with `trusted_packet_sequence_id`. A packet with bit 0 of
     /// `sequence_flags` says that all names of the sequence are defined anew from there on.
     ///
-    /// The library holds no lock meanwhile. Events that this method records are left out, and so are packets of the
-    /// data source that it intercepts. A panic is reported on standard error, and later packets of that sequence are
-    /// discarded.
+    /// The library holds no lock meanwhile, and none while it makes and drops `sequence`. Events that this method records
+    /// are left out, and so are packets of the data source that it intercepts. A panic is reported on standard error, and
+    /// later packets of that sequence are discarded.
     fn packet(&self, sequence: &mut Self::Sequence, packet: &[u8]);
 }
 
 /// An [`Interceptor`] of any type, in one running instance. What only its writers need is in no program without one:
 /// nothing else names it.
 pub(super) trait Instance: Send + Sync {
-    /// The writer of a new sequence, and the way of its packets. None if the program panics.
-    fn writer(self: Arc<Self>, name: &Arc<str>) -> Option<(TraceWriter, Box<dyn Intercepted>)>;
+    /// What its threads make writers with.
+    fn writers(self: Arc<Self>) -> Arc<dyn Writers>;
+}
+
+/// Makes writers of sequences. The caller may hold a lock of the library, so no code of the program runs: this does not
+/// keep the value of the program, not even for a moment, because it would be dropped then.
+pub(super) trait Writers: Send + Sync {
+    /// The writer of a new sequence, and the way of its packets. None if the instance has ended.
+    fn writer(&self, name: &Arc<str>) -> Option<(TraceWriter, Box<dyn Intercepted>)>;
 }
 
 impl<I: Interceptor> Instance for I {
-    fn writer(self: Arc<Self>, name: &Arc<str>) -> Option<(TraceWriter, Box<dyn Intercepted>)> {
-        let receive = callback::run(
-            format_args!("the default of a sequence of the interceptor {name}"),
-            || receiver(self),
-        )?;
-        writer::new(name, receive)
+    fn writers(self: Arc<Self>) -> Arc<dyn Writers> {
+        Arc::new(Arc::downgrade(&self))
     }
 }
 
-/// Hands the packets of one sequence to the interceptor.
-fn receiver<I: Interceptor>(interceptor: Arc<I>) -> Receive {
-    // Threads do not keep the value of the program: it is dropped when its instance ends, whatever they do.
-    let interceptor = Arc::downgrade(&interceptor);
-    let mut sequence = I::Sequence::default();
+impl<I: Interceptor> Writers for Weak<I> {
+    fn writer(&self, name: &Arc<str>) -> Option<(TraceWriter, Box<dyn Intercepted>)> {
+        let is_over = self.strong_count() == 0;
+        if is_over { None } else { writer::new(name, receiver(self.clone(), name.clone())) }
+    }
+}
+
+/// Hands the packets of one sequence to the interceptor. The value of the sequence is made with the first packet: then
+/// no lock is held. If its default panics, there is none, and packets are discarded.
+fn receiver<I: Interceptor>(interceptor: Weak<I>, name: Arc<str>) -> Receive {
+    let (mut sequence, mut is_made) = (None, false);
     Box::new(move |packet| {
-        if let Some(interceptor) = interceptor.upgrade() {
-            interceptor.packet(&mut sequence, packet);
+        let Some(interceptor) = interceptor.upgrade() else { return };
+        if !core::mem::replace(&mut is_made, true) {
+            let what = format_args!("the default of a sequence of the interceptor {name}");
+            sequence = callback::run(what, I::Sequence::default);
+        }
+        if let Some(sequence) = &mut sequence {
+            interceptor.packet(sequence, packet);
         }
     })
 }
@@ -111,8 +127,8 @@ pub(crate) struct Interception {
 impl Interception {
     /// For the threads of the instance.
     pub(crate) fn for_threads(&self) -> ForThreads {
-        let instance = self.instance.as_ref().map(Arc::downgrade);
-        ForThreads { name: self.name.clone(), instance }
+        let writers = self.instance.clone().map(|instance| instance.writers());
+        ForThreads { name: self.name.clone(), writers }
     }
 }
 
@@ -123,18 +139,19 @@ impl Drop for Interception {
     }
 }
 
-/// The interceptor of an instance, as threads know it: this does not keep it.
+/// The interceptor of an instance, as threads know it. Threads do not keep the value of the program: it is dropped when
+/// its instance ends, whatever they do.
 #[derive(Clone)]
 pub(crate) struct ForThreads {
     name: Arc<str>,
-    instance: Option<Weak<dyn Instance>>,
+    writers: Option<Arc<dyn Writers>>,
 }
 
 impl ForThreads {
-    /// The writer of a new sequence. Without the second value it drops all packets.
+    /// The writer of a new sequence. Without the second value it drops all packets. The caller may hold a lock of the
+    /// library.
     pub(crate) fn writer(&self) -> (TraceWriter, Option<Box<dyn Intercepted>>) {
-        let instance = self.instance.as_ref().and_then(Weak::upgrade);
-        match instance.and_then(|instance| instance.writer(&self.name)) {
+        match self.writers.as_ref().and_then(|writers| writers.writer(&self.name)) {
             Some((writer, intercepted)) => (writer, Some(intercepted)),
             None => (TraceWriter::null(), None),
         }

@@ -196,6 +196,11 @@ impl Sequence {
         }
     }
 
+    /// Whether dropping it runs code of the program.
+    pub(crate) fn is_intercepted(&self) -> bool {
+        self.intercepted.is_some()
+    }
+
     /// The serial number of its instance.
     pub(crate) fn serial(&self) -> u32 {
         self.running.serial

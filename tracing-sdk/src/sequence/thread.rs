@@ -21,11 +21,24 @@ struct Sequences {
     generation: u32,
     last_serial: u32,
     slots: [Option<Box<Sequence>>; COUNT],
+    /// Of instances that have stopped. They run code of the program when they are dropped, and a lock of the library
+    /// was held when the thread learned of it.
+    ended: Ended,
 }
+
+/// In memory of its own, so that an event finds the sequences where it always found them.
+#[allow(clippy::vec_box, reason = "they move from one place to the other")]
+type Ended = Vec<Box<Sequence>>;
 
 thread_local! {
     static SEQUENCES: RefCell<Sequences> = const {
-        RefCell::new(Sequences { forks: 0, generation: 0, last_serial: 0, slots: [const { None }; COUNT] })
+        RefCell::new(Sequences {
+            forks: 0,
+            generation: 0,
+            last_serial: 0,
+            slots: [const { None }; COUNT],
+            ended: Vec::new(),
+        })
     };
 }
 
@@ -35,13 +48,18 @@ impl Sequences {
         let forks = fork::count();
         if core::mem::replace(&mut self.forks, forks) != forks {
             self.slots.iter_mut().for_each(|sequence| core::mem::forget(sequence.take()));
+            core::mem::forget(core::mem::take(&mut self.ended));
         }
     }
 
-    /// Drops the sequences of instances that have stopped, and makes those of new ones.
+    /// Drops the sequences of instances that have stopped, and makes those of new ones. A caller that holds a lock of
+    /// the library ([`Deliver::Later`]) keeps those whose drop runs code of the program, for a caller that holds none.
     #[cold]
-    fn refresh(&mut self) {
+    fn refresh(&mut self, deliver: Deliver) {
         self.forget_after_fork();
+        if deliver == Deliver::Now {
+            core::mem::take(&mut self.ended).into_iter().for_each(Sequence::end);
+        }
         let instances = registry::instances();
         self.generation = instances.generation;
         self.last_serial = instances.last_serial;
@@ -50,13 +68,21 @@ impl Sequences {
             if serial != running.as_ref().map(|running| running.serial) {
                 let ended = sequence.take();
                 *sequence = running.map(|running| Box::new(Sequence::new(running)));
-                if let Some(ended) = ended {
-                    ended.end();
+                match ended {
+                    Some(ended) if deliver != Deliver::Now && ended.is_intercepted() => {
+                        self.ended.push(ended);
+                    }
+                    Some(ended) => ended.end(),
+                    None => {}
                 }
             }
             if let Some(sequence) = sequence {
                 sequence.check_clears();
             }
+        }
+        if !self.ended.is_empty() {
+            // The next caller comes here again.
+            self.generation = instances.generation.wrapping_sub(1);
         }
     }
 
@@ -86,10 +112,9 @@ impl Drop for Sequences {
     fn drop(&mut self) {
         self.forget_after_fork();
         // Those of sessions that have ended must not write what is late.
-        if self.slots.iter().flatten().any(|sequence| sequence.has_late_ends())
-            && self.generation != registry::generation()
-        {
-            self.refresh();
+        let has_late_ends = self.slots.iter().flatten().any(|sequence| sequence.has_late_ends());
+        if (has_late_ends || !self.ended.is_empty()) && self.generation != registry::generation() {
+            self.refresh(Deliver::Now);
         }
     }
 }
@@ -147,7 +172,7 @@ fn write_and(
     spec: &Spec<'_, '_>,
     mut arguments: Option<&mut Arguments<'_>>,
 ) -> Written {
-    with(|sequences| {
+    with_and(deliver, |sequences| {
         let now_ns = now_ns.unwrap_or_else(clock::now_ns);
         let mut written = Written { bits: 0, last_serial: sequences.last_serial };
         let mut panic = None;
@@ -204,7 +229,7 @@ fn write_to_and(
     spec: &Spec<'_, '_>,
     mut arguments: Option<&mut Arguments<'_>>,
 ) {
-    with(|sequences| {
+    with_and(deliver, |sequences| {
         let now_ns = clock::now_ns();
         let mut panic = None;
         for slot in slots_of(written.bits) {
@@ -242,7 +267,7 @@ pub(crate) fn write_missing_locked(
     mut arguments: Option<&mut Arguments<'_>>,
 ) {
     let before = *written;
-    let after = with(|sequences| {
+    let after = with_and(Deliver::Later, |sequences| {
         let now_ns = clock::now_ns();
         let late = Spec { time_ns: None, ..*spec };
         let (mut kept, mut added) = (0, 0);
@@ -286,12 +311,18 @@ fn deliver() {
     });
 }
 
-/// Nothing, if an event is being written or the thread is ending.
+/// Nothing, if an event is being written or the thread is ending. The caller holds no lock of the library.
 fn with(run: impl FnOnce(&mut Sequences) -> Written) -> Written {
+    with_and(Deliver::Now, run)
+}
+
+/// As [`with`], of a caller that may hold a lock of the library, if it says [`Deliver::Later`].
+#[inline(always)]
+fn with_and(deliver: Deliver, run: impl FnOnce(&mut Sequences) -> Written) -> Written {
     let run = |sequences: &RefCell<Sequences>| {
         let Ok(mut sequences) = sequences.try_borrow_mut() else { return Written::default() };
         if sequences.generation != registry::generation() {
-            sequences.refresh();
+            sequences.refresh(deliver);
         }
         run(&mut sequences)
     };

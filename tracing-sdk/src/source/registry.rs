@@ -43,12 +43,7 @@ pub(super) struct Registry {
 
 impl Registry {
     pub(super) const fn new() -> Self {
-        Self {
-            categories: Vec::new(),
-            listed: Listed::new(),
-            dynamic: None,
-            slots: Slots::new(),
-        }
+        Self { categories: Vec::new(), listed: Listed::new(), dynamic: None, slots: Slots::new() }
     }
 
     fn enabled(&self, category: &Category) -> u32 {

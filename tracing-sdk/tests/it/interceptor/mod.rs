@@ -1,5 +1,8 @@
 //! Packets that go to the program in place of the service.
 
+#[cfg(feature = "tracing")]
+mod enters_spans;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::ThreadId;
