@@ -1,9 +1,9 @@
 //! `#[derive(Annotate)]`.
 
-use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
+use proc_macro2::{TokenStream, TokenTree};
+use quote::{ToTokens as _, format_ident, quote};
 use syn::ext::IdentExt as _;
-use syn::{Data, DeriveInput, Error, Field, Fields, Ident, Index, Result};
+use syn::{Data, DeriveInput, Error, Field, Fields, Ident, Index, Result, WherePredicate};
 
 /// The attributes of a field or variant.
 #[derive(Default)]
@@ -13,7 +13,7 @@ struct Options {
     rename: Option<String>,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Form {
     #[default]
     Annotate,
@@ -109,12 +109,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     };
     let name = &input.ident;
     let mut generics = input.generics.clone();
-    let parameters: Vec<_> =
-        generics.type_params().map(|parameter| parameter.ident.clone()).collect();
-    let clause = generics.make_where_clause();
-    for parameter in parameters {
-        clause.predicates.push(syn::parse_quote!(#parameter: ::tracing_sdk::Annotate));
-    }
+    let bounds = bounds(input)?;
+    generics.make_where_clause().predicates.extend(bounds);
     let (implementation, types, clause) = generics.split_for_impl();
     Ok(quote! {
         #[automatically_derived]
@@ -123,6 +119,42 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 #body
             }
         }
+    })
+}
+
+/// What the fields that are shown ask of type parameters, each by the form in which it is shown.
+fn bounds(input: &DeriveInput) -> Result<Vec<WherePredicate>> {
+    let fields: Vec<&Field> = match &input.data {
+        Data::Struct(data) => data.fields.iter().collect(),
+        Data::Enum(data) => data.variants.iter().flat_map(|variant| &variant.fields).collect(),
+        Data::Union(_) => Vec::new(),
+    };
+    let mut used: Vec<(&Ident, Form)> = Vec::new();
+    for field in fields {
+        let options = Options::parse(&field.attrs)?;
+        if options.skip {
+            continue;
+        }
+        let parameters = input.generics.type_params().map(|parameter| &parameter.ident);
+        for parameter in parameters.filter(|name| mentions(field.ty.to_token_stream(), name)) {
+            if !used.contains(&(parameter, options.form)) {
+                used.push((parameter, options.form));
+            }
+        }
+    }
+    let bound = |(parameter, form)| match form {
+        Form::Annotate => syn::parse_quote!(#parameter: ::tracing_sdk::Annotate),
+        Form::Debug => syn::parse_quote!(#parameter: ::core::fmt::Debug),
+        Form::Display => syn::parse_quote!(#parameter: ::core::fmt::Display),
+    };
+    Ok(used.into_iter().map(bound).collect())
+}
+
+fn mentions(tokens: TokenStream, name: &Ident) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(word) => word == *name,
+        TokenTree::Group(group) => mentions(group.stream(), name),
+        TokenTree::Punct(_) | TokenTree::Literal(_) => false,
     })
 }
 

@@ -17,6 +17,9 @@ use proc_macro::TokenStream;
 ///
 /// Attributes of fields: `#[annotate(skip)]` leaves it out, `#[annotate(debug)]` and `#[annotate(display)]` format it,
 /// `#[annotate(rename = "name")]` names it; `rename` works for variants, too.
+///
+/// A type parameter must implement `Annotate` if a field of its type is shown, or `Debug` or `Display` if that field is
+/// formatted. One of fields that are left out may be any type.
 #[proc_macro_derive(Annotate, attributes(annotate))]
 pub fn derive_annotate(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);

@@ -1,5 +1,6 @@
 //! A data source as a producer calls it.
 
+use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use client::data_source::{Ack, DataSource as Source, FlushRequest, Instance};
@@ -62,6 +63,9 @@ impl<S: DataSource> Source for Adapter<S> {
         let Some(Known::SetUp(value)) = self.take(instance) else { return };
         let interception = interceptor::start(instance.config());
         let for_threads = interception.as_ref().map(Interception::for_threads);
+        if let Some(ended) = self.instances.make_room() {
+            self.call("drop", || drop(ended));
+        }
         let started = self.instances.start(instance.clone(), value, for_threads);
         let (slot, running) = match started {
             Ok(started) => started,
@@ -72,6 +76,8 @@ impl<S: DataSource> Source for Adapter<S> {
                     slots::COUNT,
                     self.instances.name
                 );
+                // The consumer learns of it by the ledger of its session.
+                instance.refuse();
                 self.call("drop", || drop(value));
                 return;
             }
@@ -100,10 +106,12 @@ impl<S: DataSource> Source for Adapter<S> {
         match self.take(instance) {
             Some(Known::Started(slot, running, interception)) => {
                 let (instances, number) = (self.instances, self.number);
+                let serial = running.serial;
+                running.is_stopping.store(true, Ordering::Relaxed);
                 let guard = StopGuard::new(move || {
                     let name = instances.name;
                     callback::run(format_args!("`drop` of the data source {name}"), || {
-                        instances.stop(slot)
+                        instances.stop(slot, serial)
                     });
                     // This thread's writers; other threads drop theirs with their next packet.
                     thread::for_each(instances, number, |_, _| {});

@@ -4,7 +4,8 @@ use core::fmt;
 
 use client::data_source::{Ack, FlushRequest};
 
-/// Ends an instance when it is dropped. A data source that has more to write keeps it meanwhile.
+/// Ends an instance when it is dropped. A data source that has more to write keeps it meanwhile, but not for ever: see
+/// [`DataSource::stop`](super::DataSource::stop).
 pub struct StopGuard(Option<Box<dyn FnOnce() + Send>>);
 
 impl StopGuard {

@@ -4,7 +4,7 @@
 //! zero. The slots themselves are behind a lock, which a thread takes when the generation has changed since its last
 //! packet.
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use client::data_source::Instance;
@@ -23,6 +23,8 @@ pub(super) struct Running<S> {
     pub(super) interceptor: Option<ForThreads>,
     /// How many times the service asked to clear incremental state.
     pub(super) clears: AtomicU32,
+    /// It was told to stop, and its [`StopGuard`](super::guard::StopGuard) was not dropped yet.
+    pub(super) is_stopping: AtomicBool,
 }
 
 /// See the [module](self).
@@ -98,8 +100,14 @@ impl<S> Instances<S> {
         interceptor: Option<ForThreads>,
     ) -> Result<(usize, Arc<Running<S>>), S> {
         let mut slots = self.lock();
-        let clears = AtomicU32::new(0);
-        let make = |value, serial| Running { serial, instance, value, interceptor, clears };
+        let make = |value, serial| Running {
+            serial,
+            instance,
+            value,
+            interceptor,
+            clears: AtomicU32::new(0),
+            is_stopping: AtomicBool::new(false),
+        };
         let started = slots.put(value, make)?;
         self.word.start(started.0);
         Ok(started)
@@ -114,8 +122,26 @@ impl<S> Instances<S> {
         }
     }
 
-    pub(super) fn stop(&self, slot: usize) {
+    /// If all slots are taken: ends an instance that was told to stop, so that a program that never drops a guard does
+    /// not lose the slot for ever. Drop it without a lock: it is of the program.
+    pub(super) fn make_room(&self) -> Option<Arc<Running<S>>> {
         let mut slots = self.lock();
+        let all = slots.all();
+        let is_full = all.iter().all(Option::is_some);
+        let is_stopping = |running: &Arc<Running<S>>| running.is_stopping.load(Ordering::Relaxed);
+        let slot = all.iter().position(|entry| entry.as_ref().is_some_and(is_stopping))?;
+        let ended = is_full.then(|| slots.take(slot)).flatten()?;
+        self.word.stop(slot);
+        drop(slots);
+        Some(ended)
+    }
+
+    /// Ends the instance `serial`, which may have lost its slot to another one.
+    pub(super) fn stop(&self, slot: usize, serial: u32) {
+        let mut slots = self.lock();
+        if slots.get(slot).is_none_or(|running| running.serial != serial) {
+            return;
+        }
         let stopped = slots.take(slot);
         self.word.stop(slot);
         drop(slots);

@@ -30,7 +30,8 @@ pub trait DataSource: Send + Sync + Sized + 'static {
 
     /// The session ends. [`trace`](super::Registered::trace) still reaches this instance, until `stop` is dropped: at
     /// the end of this method, or later on any thread. The service waits five seconds for that, unless the config says
-    /// more.
+    /// more. A guard that is never dropped keeps the instance until a session needs its place: eight can record at a
+    /// time, and the ninth takes that of one that was told to stop.
     fn stop(&self, stop: StopGuard) {
         drop(stop);
     }

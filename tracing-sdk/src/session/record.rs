@@ -8,8 +8,11 @@ use super::{Config, Session, SessionError};
 
 /// Records what `work` does, and returns the trace, as the bytes of a trace file: for tests and small tools.
 ///
-/// It keeps the last 32 MiB. If that was not all, a line on standard error says so; [`record_to_file`] has no such
-/// limit. Another line tells if the program has used no category that was asked for.
+/// It keeps the last 32 MiB, which is about a million events with few arguments. If that was not all, the beginning is
+/// missing, and a line on standard error says so; [`record_to_file`] has no such limit, and a [`Session`] has a buffer
+/// as large as [`Config::buffer_kb`] says. A thread that records faster than the service takes loses events, which
+/// [`lost_events`](crate::lost_events) counts. Another line tells if the program has used no category that was asked
+/// for.
 ///
 /// ```
 /// # fn main() -> Result<(), tracing_sdk::session::SessionError> {

@@ -75,6 +75,8 @@ impl DataSource for TrackEventSource {
                  possible; stop one of them",
                 slots::COUNT
             );
+            // The consumer learns of it by the ledger of its session.
+            instance.refuse();
             return;
         };
         self.running.push((instance.clone(), slot, interception));

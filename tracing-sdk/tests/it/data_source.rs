@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use protos::{DataSourceConfig, TestEvent, TracePacketData};
+use protos::{DataSourceConfig, LossLedgerReason, TestEvent, TracePacketData};
 use tracing_sdk::data_source::{DataSource, FlushGuard, FlushReason, Registered, StopGuard};
 use tracing_sdk::session::{Config, Session, SessionError};
 
@@ -470,7 +470,78 @@ fn a_ninth_session_is_not_recorded() {
     let count = std::cell::Cell::new(0);
     MANY.trace(|_| count.set(count.get() + 1));
     assert_eq!(count.get(), 8);
-    drop(sessions);
+    let refused: Vec<u64> =
+        sessions.iter().map(|session| refused(session, "com.example.many")).collect();
+    assert_eq!(refused, [0, 0, 0, 0, 2]);
+}
+
+/// How many instances of `source` were refused, as the ledger of the session says.
+fn refused(session: &Session, source: &str) -> u64 {
+    let ledger = session.stats().expect("counters").loss_ledger.unwrap_or_default();
+    let of_source = ledger.entries.iter().filter(|entry| {
+        entry.reason == Some(LossLedgerReason::REASON_INSTANCE_REFUSED)
+            && entry.data_source_name.as_deref() == Some(source)
+    });
+    of_source.map(|entry| entry.count.unwrap_or(0)).sum()
+}
+
+#[test]
+fn the_ninth_session_with_events_is_refused_and_told() {
+    let _alone = alone();
+    let twice = || {
+        let config = Config::new().track_events(&["x"]).track_events(&["y"]);
+        let session = Session::in_process(&config).expect("a session");
+        session.start().expect("a start");
+        session
+    };
+    let sessions: Vec<Session> = (0..5).map(|_| twice()).collect();
+    let refused: Vec<u64> =
+        sessions.iter().map(|session| refused(session, "track_event")).collect();
+    assert_eq!(refused, [0, 0, 0, 0, 2]);
+}
+
+/// Never drops a guard.
+struct Leaks;
+
+static LEAKS: Registered<Leaks> = Registered::new("com.example.leaks");
+static LEAKED: AtomicUsize = AtomicUsize::new(0);
+
+impl DataSource for Leaks {
+    type Incremental = ();
+
+    fn setup(_: &DataSourceConfig) -> Self {
+        Self
+    }
+
+    fn stop(&self, stop: StopGuard) {
+        std::mem::forget(stop);
+        LEAKED.fetch_add(1, Ordering::Release);
+    }
+}
+
+#[test]
+fn a_guard_that_is_never_dropped_takes_no_place_for_ever() {
+    let _alone = alone();
+    LEAKS.register();
+    let config =
+        DataSourceConfig { name: Some("com.example.leaks".to_owned()), ..Default::default() };
+    let eight = (0..8).fold(Config::new(), |all, _| all.data_source(config.clone()));
+    let session = Session::in_process(&eight).expect("a session");
+    session.start().expect("a start");
+    // Without a wait for guards, as `stop` would.
+    drop(session);
+    while LEAKED.load(Ordering::Acquire) < 8 {
+        std::thread::yield_now();
+    }
+    let session = started("com.example.leaks", "");
+    assert_eq!(refused(&session, "com.example.leaks"), 0);
+    LEAKS.trace(|context| {
+        context.packet(|packet| {
+            packet.for_testing().str("recorded");
+        });
+    });
+    session.flush().expect("a flush");
+    assert_eq!(texts(&session), ["0 recorded"]);
 }
 
 /// A data source whose value is used when it is dropped.

@@ -23,6 +23,29 @@ struct Job<'a, T> {
 
 struct Hidden;
 
+/// What its type parameters must implement depends on how their fields are shown.
+#[derive(Annotate)]
+struct Shown<R, D, S, A> {
+    #[annotate(skip)]
+    #[allow(dead_code, reason = "left out")]
+    raw: R,
+    #[annotate(debug)]
+    debug: Vec<D>,
+    #[annotate(display)]
+    display: S,
+    value: Option<A>,
+}
+
+#[derive(Annotate)]
+enum Choice<R, D> {
+    #[allow(dead_code, reason = "left out")]
+    Raw(#[annotate(skip)] R, u32),
+    Debug {
+        #[annotate(debug)]
+        of: D,
+    },
+}
+
 #[derive(Debug)]
 enum Reason {
     Late,
@@ -47,6 +70,29 @@ enum Message {
     },
     Write(String),
     Color(u8, u8),
+}
+
+#[test]
+fn type_parameters_need_what_their_fields_show() {
+    /// It formats itself, and does nothing else.
+    struct Displayed;
+
+    impl std::fmt::Display for Displayed {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("displayed")
+        }
+    }
+
+    let trace = recorded("derive", || {
+        let debug = vec![Reason::Late];
+        let shown = Shown { raw: Hidden, debug, display: Displayed, value: Some(1_u8) };
+        let raw = Choice::<_, Reason>::Raw(Hidden, 2);
+        let debug = Choice::<Hidden, _>::Debug { of: Reason::Late };
+        instant!(D, "event", shown = shown, raw = raw, debug = debug);
+    });
+    let shown = "shown={debug=[Late],display=displayed,value=1}";
+    let choices = "raw={Raw=[2]} debug={Debug={of=Late}}";
+    assert_eq!(events(&trace), [format!("instant derive event {shown} {choices}")]);
 }
 
 #[test]
