@@ -126,10 +126,9 @@ impl<S> Instances<S> {
     /// not lose the slot for ever. Drop it without a lock: it is of the program.
     pub(super) fn make_room(&self) -> Option<Arc<Running<S>>> {
         let mut slots = self.lock();
-        let all = slots.all();
-        let is_full = all.iter().all(Option::is_some);
+        let is_full = (0..COUNT).all(|slot| slots.get(slot).is_some());
         let is_stopping = |running: &Arc<Running<S>>| running.is_stopping.load(Ordering::Relaxed);
-        let slot = all.iter().position(|entry| entry.as_ref().is_some_and(is_stopping))?;
+        let slot = (0..COUNT).find(|slot| slots.get(*slot).is_some_and(is_stopping))?;
         let ended = is_full.then(|| slots.take(slot)).flatten()?;
         self.word.stop(slot);
         drop(slots);

@@ -24,6 +24,8 @@ mod config;
 mod error;
 mod file;
 mod futures;
+#[cfg(feature = "in-process")]
+mod numbered;
 mod operation;
 mod read;
 #[cfg(feature = "in-process")]

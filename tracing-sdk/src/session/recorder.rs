@@ -1,5 +1,6 @@
 //! A session that always runs in a ring buffer, and whose last seconds are saved when something happens.
 
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::cell::Cell;
 use std::io::Write;
 use std::panic::{self, PanicHookInfo};
@@ -8,8 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::file::NewFile;
-use super::{Config, Session, SessionError};
+use super::{Config, Session, SessionError, numbered};
 use os::thread::Thread;
+
+/// How many traces of one name are kept, unless the program says so.
+const FILES_MAX: usize = 10;
 
 /// A session that always runs in this program. A copy of it is saved whenever one is wanted, while it goes on.
 ///
@@ -31,11 +35,30 @@ use os::thread::Thread;
 ///
 /// // When somebody asks for it:
 /// recorder.dump(directory.join("now.pftrace"))?;
+/// let path = recorder.dump_numbered(directory.join("at-a-signal.pftrace"))?;
+/// println!("the trace is in {}", path.display());
 /// let mut in_memory = Vec::new();
 /// recorder.dump_into(&mut in_memory)?;
 /// # Ok(())
 /// # }
 /// ```
+///
+/// # Names of files
+///
+/// [`dump`](Self::dump) writes the file that the program names, and replaces it. The others do not replace each other's
+/// traces: they put a number in front of the extension, from the second one on.
+///
+/// ```text
+/// panic.pftrace   panic-2.pftrace   panic-3.pftrace  ...  panic-10.pftrace
+/// ```
+///
+/// Ten traces of a name are kept, or as many as [`set_files_max`](Self::set_files_max) says. When all names are taken, a
+/// trace replaces the one that was written first. So does one of a panic, but only if that is of an earlier run of the
+/// program: of all panics of a run the first ones are kept, because later ones often only follow from them.
+///
+/// Programs that run at the same time need names of their own, for example with the id of the process.
+///
+/// # Signals
 ///
 /// Call [`dump`](Self::dump) on any thread, but not in a signal handler. A program that shall save a trace at a signal
 /// handles the signal on a thread (with `signal-hook`, for example) and calls it there:
@@ -44,7 +67,7 @@ use os::thread::Thread;
 /// let mut signals = signal_hook::iterator::Signals::new([SIGUSR1])?;
 /// std::thread::spawn(move || {
 ///     for _ in signals.forever() {
-///         recorder.dump("trace.pftrace").ok();
+///         recorder.dump_numbered("trace.pftrace").ok();
 ///     }
 /// });
 /// ```
@@ -58,6 +81,9 @@ struct Running {
     session: Session,
     /// The last thread that saved a trace because something was slow.
     saving: Mutex<Option<Thread>>,
+    files_max: AtomicUsize,
+    /// One trace at a time gets its number and its name.
+    naming: Mutex<()>,
 }
 
 impl FlightRecorder {
@@ -68,13 +94,24 @@ impl FlightRecorder {
     pub fn start(config: Config) -> Result<Self, SessionError> {
         let session = Session::in_process(&config)?;
         session.start()?;
-        Ok(Self { running: Arc::new(Running { session, saving: Mutex::new(None) }) })
+        let running = Running {
+            session,
+            saving: Mutex::new(None),
+            files_max: AtomicUsize::new(FILES_MAX),
+            naming: Mutex::new(()),
+        };
+        Ok(Self { running: Arc::new(running) })
     }
 
     /// The session.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.running.session
+    }
+
+    /// How many traces of one name are kept from now on; 0 counts as 1. See [names of files](Self#names-of-files).
+    pub fn set_files_max(&self, count: usize) {
+        self.running.files_max.store(count, Ordering::Relaxed);
     }
 
     /// Saves what was recorded up to now. The file appears when it is complete, and replaces one of this name.
@@ -85,6 +122,17 @@ impl FlightRecorder {
         self.running.dump(path.as_ref())
     }
 
+    /// As [`dump`](Self::dump), with a [number](Self#names-of-files) in the name where a trace has the name already.
+    /// Returns the name.
+    ///
+    /// # Errors
+    /// As [`dump`](Self::dump).
+    pub fn dump_numbered(&self, path: impl AsRef<Path>) -> Result<PathBuf, SessionError> {
+        let path = path.as_ref();
+        // There is one, because no file stays at all costs.
+        Ok(self.running.dump_numbered(path, &mut Vec::new())?.unwrap_or_else(|| path.to_owned()))
+    }
+
     /// As [`dump`](Self::dump), into any output.
     ///
     /// # Errors
@@ -93,34 +141,80 @@ impl FlightRecorder {
         self.running.session.snapshot()?.read_into(out)
     }
 
-    /// Saves a trace whenever a thread of the program panics, until the recorder is dropped. The hook that was set
-    /// before runs first.
+    /// Saves a trace when a thread of the program panics, until the recorder is dropped. The hook that was set before
+    /// runs first. The first panics of a run have files of [their own](Self#names-of-files), and later ones none.
     ///
     /// The panicking thread waits for it; a panic in a callback of a data source does not wait.
     pub fn dump_on_panic(&self, path: impl Into<PathBuf>) {
-        let (running, path) = (Arc::downgrade(&self.running), path.into());
+        let running = Arc::downgrade(&self.running);
+        let panics = Arc::new(Panics { path: path.into(), saved: Mutex::default() });
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
             before(info);
-            dump_in_hook(&running, &path);
+            dump_in_hook(&running, &panics);
         }));
     }
 
-    /// Runs `work`. If it takes longer than `limit`, a thread saves a trace meanwhile, which this does not wait for.
-    /// While one is being saved, further slow work saves none.
+    /// Runs `work`. If it has taken longer than `limit`, a thread saves a trace, which this does not wait for, also when
+    /// `work` has panicked. While one is being saved, further slow work saves none. Each trace has
+    /// [its own name](Self#names-of-files).
+    ///
+    /// The trace is saved when the work has ended. Work that never ends saves none.
     pub fn dump_if_slow<R>(
         &self,
         limit: Duration,
         path: impl AsRef<Path>,
         work: impl FnOnce() -> R,
     ) -> R {
-        let start = Instant::now();
-        let result = work();
-        if start.elapsed() > limit {
-            crate::flush();
-            self.running.dump_on_thread(path.as_ref());
+        let _slow =
+            Slow { start: Instant::now(), limit, running: Arc::downgrade(&self.running), path };
+        work()
+    }
+
+    /// As [`dump_if_slow`](Self::dump_if_slow), for a future: from when it is polled first until it is ready. If it is
+    /// dropped before that, for example by a timeout, it ends then.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tracing_sdk::session::FlightRecorder;
+    /// async fn answer(recorder: &FlightRecorder) -> usize {
+    ///     let limit = Duration::from_millis(100);
+    ///     recorder.dump_if_slow_async(limit, "slow.pftrace", async { 42 }).await
+    /// }
+    /// ```
+    pub fn dump_if_slow_async<P: AsRef<Path>, F: Future>(
+        &self,
+        limit: Duration,
+        path: P,
+        work: F,
+    ) -> impl Future<Output = F::Output> + use<P, F> {
+        let running = Arc::downgrade(&self.running);
+        async move {
+            let _slow = Slow { start: Instant::now(), limit, running, path };
+            work.await
         }
-        result
+    }
+}
+
+/// Work that may be slow. It ends when this is dropped.
+struct Slow<P: AsRef<Path>> {
+    start: Instant,
+    limit: Duration,
+    /// A future does not keep the session.
+    running: Weak<Running>,
+    path: P,
+}
+
+impl<P: AsRef<Path>> Drop for Slow<P> {
+    fn drop(&mut self) {
+        if self.start.elapsed() <= self.limit {
+            return;
+        }
+        if let Some(running) = self.running.upgrade() {
+            crate::flush();
+            let path = self.path.as_ref().to_owned();
+            running.dump_on_thread(move |running| running.report_numbered(&path, &mut Vec::new()));
+        }
     }
 }
 
@@ -151,19 +245,36 @@ impl Running {
         file.commit()
     }
 
-    fn report(&self, path: &Path) {
-        if let Err(error) = self.dump(path) {
+    /// Saves a trace under the next name that is free, and adds it to `kept`. None if all names are in `kept` already.
+    fn dump_numbered(
+        &self,
+        path: &Path,
+        kept: &mut Vec<PathBuf>,
+    ) -> Result<Option<PathBuf>, SessionError> {
+        // Also while the trace is written: until then, its name is free.
+        let _naming = self.naming.lock().unwrap_or_else(PoisonError::into_inner);
+        let count_max = self.files_max.load(Ordering::Relaxed);
+        let Some(path) = numbered::next(path, count_max, kept) else { return Ok(None) };
+        self.dump(&path)?;
+        if !kept.contains(&path) {
+            kept.push(path.clone());
+        }
+        Ok(Some(path))
+    }
+
+    fn report_numbered(&self, path: &Path, kept: &mut Vec<PathBuf>) {
+        if let Err(error) = self.dump_numbered(path, kept) {
             crate::report::report!("no trace was saved to {}: {error}", path.display());
         }
     }
 
-    fn dump_on_thread(self: &Arc<Self>, path: &Path) {
+    fn dump_on_thread(self: &Arc<Self>, dump: impl FnOnce(&Self) + Send + 'static) {
         let mut saving = self.saving();
         if saving.as_ref().is_some_and(|thread| !thread.has_ended()) {
             return;
         }
-        let (running, to) = (self.clone(), path.to_owned());
-        let save = move || running.report(&to);
+        let running = self.clone();
+        let save = move || dump(&running);
         match os::thread::spawn("tracing-dump", Box::new(save)) {
             Ok(thread) => *saving = Some(thread),
             Err(error) => {
@@ -178,16 +289,31 @@ thread_local! {
     static IS_DUMPING: Cell<bool> = const { Cell::new(false) };
 }
 
-fn dump_in_hook(running: &Weak<Running>, path: &Path) {
+/// What is saved when threads panic.
+struct Panics {
+    path: PathBuf,
+    /// The traces of this run, which later ones do not replace.
+    saved: Mutex<Vec<PathBuf>>,
+}
+
+impl Panics {
+    fn dump(&self, running: &Running) {
+        let mut saved = self.saved.lock().unwrap_or_else(PoisonError::into_inner);
+        running.report_numbered(&self.path, &mut saved);
+    }
+}
+
+fn dump_in_hook(running: &Weak<Running>, panics: &Arc<Panics>) {
     let Some(running) = running.upgrade() else { return };
     if IS_DUMPING.try_with(|is_dumping| is_dumping.replace(true)).unwrap_or(true) {
         return;
     }
     if crate::callback::in_callback() {
         // The service waits for this thread, so this thread cannot wait for the service.
-        running.dump_on_thread(path);
+        let panics = panics.clone();
+        running.dump_on_thread(move |running| panics.dump(running));
     } else {
-        running.report(path);
+        panics.dump(&running);
     }
     let _ = IS_DUMPING.try_with(|is_dumping| is_dumping.set(false));
 }

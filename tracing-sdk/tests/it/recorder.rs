@@ -1,4 +1,7 @@
-use std::time::Duration;
+use std::future::{Future as _, pending};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, SystemTime};
 
 use tracing_sdk::session::{Config, Fill, FlightRecorder};
 use tracing_sdk::{categories, instant};
@@ -53,6 +56,109 @@ fn it_saves_what_came_before_a_panic() {
     std::fs::remove_file(&path.0).expect("the file");
     assert!(std::panic::catch_unwind(work).is_err());
     assert!(!path.0.exists());
+}
+
+#[test]
+fn a_trace_of_a_panic_stays() {
+    let _alone = alone();
+    let path = TempPath::new("panics");
+    let names = numbered(&path, 4);
+    let recorder = recorder();
+    recorder.set_files_max(3);
+    // Of an earlier run of the program.
+    for (name, seconds) in names.iter().zip([2, 1, 3]) {
+        let file = std::fs::File::create(&name.0).expect("a file");
+        let written = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        file.set_modified(written).expect("a time");
+    }
+    std::fs::remove_file(&names[2].0).expect("the file");
+    recorder.dump_on_panic(&path.0);
+    for number in 0..5 {
+        let work = || {
+            instant!(R, "a panic", number = number);
+            panic!("on purpose");
+        };
+        assert!(std::panic::catch_unwind(work).is_err());
+    }
+    // The name that was free, then those of the older files, the oldest first, and no more.
+    let last = |path| saved(path).last().cloned().unwrap_or_default();
+    assert_eq!(last(&names[2]), "instant r a panic number=0");
+    assert_eq!(last(&names[1]), "instant r a panic number=1");
+    assert_eq!(last(&names[0]), "instant r a panic number=2");
+    assert!(!names[3].0.exists());
+}
+
+/// The names of the first `count` traces.
+fn numbered(path: &TempPath, count: usize) -> Vec<TempPath> {
+    let name = path.0.file_name().and_then(|name| name.to_str()).expect("a name");
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+    let name = |number| match (number, extension) {
+        (1, _) => name.to_owned(),
+        (_, "") => format!("{stem}-{number}"),
+        (_, extension) => format!("{stem}-{number}.{extension}"),
+    };
+    (1..=count).map(|number| TempPath(path.0.with_file_name(name(number)))).collect()
+}
+
+#[test]
+fn traces_have_numbers() {
+    let _alone = alone();
+    let path = TempPath::new("numbers.pftrace");
+    let names = numbered(&path, 3);
+    let recorder = recorder();
+    recorder.set_files_max(2);
+    let mut expected = Vec::new();
+    for (number, name) in [(1, 0), (2, 1)] {
+        instant!(R, "event", number = number);
+        expected.push(format!("instant r event number={number}"));
+        assert_eq!(recorder.dump_numbered(&path.0).expect("a dump"), names[name].0);
+        assert_eq!(saved(&names[name]), expected);
+    }
+    // Both names are taken, so the older one is written again.
+    let file = std::fs::File::options().write(true).open(&names[1].0).expect("the file");
+    file.set_modified(SystemTime::UNIX_EPOCH).expect("a time");
+    assert_eq!(recorder.dump_numbered(&path.0).expect("a dump"), names[1].0);
+    assert_eq!(saved(&names[0]).len(), 1);
+    assert!(!names[2].0.exists());
+    // Without a number: nothing is kept.
+    recorder.dump(&path.0).expect("a dump");
+    assert_eq!(saved(&path).len(), 2);
+    // A device has no numbers.
+    assert_eq!(recorder.dump_numbered("/dev/null").expect("a dump").to_str(), Some("/dev/null"));
+}
+
+#[test]
+fn it_saves_slow_futures() {
+    let _alone = alone();
+    let names = ["future-ready", "future-dropped", "future-fast"].map(TempPath::new);
+    let [ready, dropped, fast] = &names;
+    let hour = Duration::from_secs(3600);
+    let mut context = Context::from_waker(Waker::noop());
+    // What is slow is saved on a thread, which the drop of the recorder waits for.
+    {
+        let recorder = recorder();
+        let work = async {
+            instant!(R, "slow");
+            1
+        };
+        let mut work = pin!(recorder.dump_if_slow_async(Duration::ZERO, &ready.0, work));
+        assert_eq!(work.as_mut().poll(&mut context), Poll::Ready(1));
+        let work = recorder.dump_if_slow_async(hour, &fast.0, std::future::ready(2));
+        assert_eq!(pin!(work).poll(&mut context), Poll::Ready(2));
+    }
+    assert_eq!(saved(ready), ["instant r slow"]);
+    {
+        let recorder = recorder();
+        let forever = recorder.dump_if_slow_async(Duration::ZERO, &dropped.0, pending::<()>());
+        let mut forever = Box::pin(forever);
+        assert!(forever.as_mut().poll(&mut context).is_pending());
+        assert!(!dropped.0.exists());
+        drop(forever);
+        // Never polled: it has not begun.
+        drop(recorder.dump_if_slow_async(Duration::ZERO, &fast.0, pending::<()>()));
+    }
+    assert!(dropped.0.exists());
+    assert!(!fast.0.exists());
 }
 
 #[test]
