@@ -19,9 +19,27 @@ pub(crate) fn use_counter() {
     IS_COUNTER.store(counter_clock::is_reliable(), Ordering::Relaxed);
 }
 
-/// Nanoseconds since boot with suspended time.
+/// The time of an event that is recorded now: nanoseconds of the boot clock, which goes on while the machine is suspended
+/// (`CLOCK_BOOTTIME`).
+///
+/// For times that are computed: what the key `ts` of [`instant!`](crate::instant!) and
+/// [`Counter::record_at`](crate::Counter::record_at) take as `u64`, and timestamps of packets of a
+/// [data source](crate::data_source). An `Instant` and a `SystemTime` can be passed as they are, see
+/// [`EventTime`](crate::EventTime).
+///
+/// ```
+/// use tracing_sdk::{categories, instant, now_ns};
+///
+/// categories! { GPU = "gpu"; }
+///
+/// // A device counts microseconds since it was started.
+/// let device_started_ns = now_ns();
+/// let of_device_us = 17;
+/// instant!(GPU, "frame", ts = device_started_ns + of_device_us * 1_000);
+/// ```
 #[inline(always)]
-pub(crate) fn now_ns() -> u64 {
+#[must_use]
+pub fn now_ns() -> u64 {
     match IS_COUNTER.load(Ordering::Relaxed) {
         true => COUNTER.with(CounterClock::now_ns),
         false => os::clock::boot_ns(),

@@ -103,6 +103,7 @@ mod tests;
 mod track;
 
 pub use self::category::{Category, Group, register};
+pub use self::clock::now_ns;
 pub use self::event::annotate::{Annotate, List, Map, Value};
 pub use self::event::counter_value::CounterValue;
 pub use self::event::{Event, Priority};
@@ -116,6 +117,7 @@ pub use self::sequence::thread::flush;
 pub use self::site::future::{AsyncSlice, Traced};
 pub use self::site::guard::{Slice, TrackSlice};
 pub use self::site::sticky::{Counter, State};
+pub use self::site::time::EventTime;
 pub use self::track::{Merge, Order, Track, Unit};
 
 #[cfg(feature = "derive")]

@@ -7,10 +7,12 @@
 //! | [`future`] | slices of futures: whole lives and polls |
 //! | [`sticky`] | counters and states whose last value every session gets |
 //! | [`call_site`] | those of `counter!` and `state!` |
+//! | [`dynamic`] | those whose names are made at run time |
 //! | [`remembered`] | that last value, which one thread reads while others change it |
 //! | [`time`] | times of the program |
 
 pub(crate) mod call_site;
+mod dynamic;
 pub(crate) mod future;
 pub(crate) mod guard;
 mod kept;

@@ -24,6 +24,7 @@ use crate::intern::EventName;
 use crate::on::ON;
 use crate::sequence::{Spec, thread};
 use crate::site::remembered::Remembered;
+use crate::site::time::EventTime;
 use crate::track::{Track, Unit};
 
 /// What can be replayed. Only what sets such a static names its type, so a program contains the code of those it has.
@@ -192,7 +193,7 @@ pub(crate) fn replay(bits: u32) {
 /// ```
 #[derive(Debug)]
 pub struct Counter<'a> {
-    track: Track<'a>,
+    pub(super) track: Track<'a>,
     pub(super) last: Remembered,
     is_listed: AtomicBool,
 }
@@ -201,11 +202,7 @@ impl Counter<'static> {
     /// A counter below the process.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        Self {
-            track: Track::counter(name),
-            last: Remembered { bits: AtomicU64::new(0), form: AtomicU8::new(0) },
-            is_listed: AtomicBool::new(false),
-        }
+        Self::of(Track::counter(name))
     }
 
     /// Sets its value. It is remembered also while no session records: the next one begins with it.
@@ -263,6 +260,14 @@ impl Counter<'static> {
 }
 
 impl<'a> Counter<'a> {
+    pub(super) const fn of(track: Track<'a>) -> Self {
+        Self {
+            track,
+            last: Remembered { bits: AtomicU64::new(0), form: AtomicU8::new(0) },
+            is_listed: AtomicBool::new(false),
+        }
+    }
+
     /// The unit of its values.
     #[must_use]
     pub const fn unit(mut self, unit: Unit<'a>) -> Self {
@@ -312,23 +317,31 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// As [`record`](Self::record), at a time of the boot clock, nanoseconds: for values that a device measured before.
+    /// As [`record`](Self::record), at a time of the program ([`EventTime`]): for values that were measured before.
     ///
     /// ```
-    /// # use tracing_sdk::{Counter, categories};
-    /// # categories! { DISK = "disk"; }
-    /// for (time_ns, bytes) in [(1_000_000, 512), (2_000_000, 1024)] {
-    ///     Counter::new("read").record_at(&DISK, time_ns, bytes);
+    /// use std::time::{Duration, Instant};
+    /// use tracing_sdk::{Counter, categories, now_ns};
+    ///
+    /// categories! { DISK = "disk"; }
+    ///
+    /// let read = Counter::new("read");
+    /// read.record_at(&DISK, Instant::now() - Duration::from_millis(5), 512);
+    /// // A device that counts from its own start, which was now.
+    /// let start_ns = now_ns();
+    /// for (after_ns, bytes) in [(1_000_000, 1024), (2_000_000, 2048)] {
+    ///     read.record_at(&DISK, start_ns + after_ns, bytes);
     /// }
     /// ```
     pub fn record_at(
         &self,
         category: impl CategoryRef,
-        time_ns: u64,
+        time: impl EventTime,
         value: impl Into<CounterValue>,
     ) {
         if category.bits() != 0 {
-            write_counter(category.members().instances(), &self.track, value.into(), Some(time_ns));
+            let (bits, time_ns) = (category.members().instances(), time.boot_ns());
+            write_counter(bits, &self.track, value.into(), Some(time_ns));
         }
     }
 }
@@ -385,7 +398,7 @@ fn write_counter(bits: u32, track: &Track<'_>, value: CounterValue, time_ns: Opt
 /// ```
 #[derive(Debug)]
 pub struct State<'a> {
-    track: Track<'a>,
+    pub(super) track: Track<'a>,
     /// Its place in the list, from 1; 0 if it was never set. It changes under the lock of the list.
     number: AtomicUsize,
 }
@@ -394,7 +407,7 @@ impl State<'static> {
     /// A state below the process.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        Self { track: Track::state(name), number: AtomicUsize::new(0) }
+        Self::of(Track::state(name))
     }
 
     /// Sets it. It is remembered also while no session records: the next one begins with it.
@@ -455,6 +468,10 @@ impl State<'static> {
 }
 
 impl<'a> State<'a> {
+    pub(super) const fn of(track: Track<'a>) -> Self {
+        Self { track, number: AtomicUsize::new(0) }
+    }
+
     /// Puts the state below `parent`.
     #[must_use]
     pub const fn parent(mut self, parent: &'a Track<'a>) -> Self {
@@ -473,6 +490,14 @@ impl<'a> State<'a> {
         if category.bits() != 0 {
             let members = category.members();
             write_state(members.instances(), members, &self.track, value, None);
+        }
+    }
+
+    /// As [`record`](Self::record), at a time of the program ([`EventTime`]).
+    pub fn record_at(&self, category: impl CategoryRef, time: impl EventTime, value: Option<&str>) {
+        if category.bits() != 0 {
+            let (members, time_ns) = (category.members(), time.boot_ns());
+            write_state(members.instances(), members, &self.track, value, Some(time_ns));
         }
     }
 }

@@ -4,8 +4,16 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::clock;
 
-/// What the key `ts` of the macros takes.
-#[doc(hidden)]
+/// A time of the program: what the key `ts` of the macros and [`Counter::record_at`](crate::Counter::record_at) take. An
+/// `Instant`, a `SystemTime`, or a `u64`: nanoseconds of the boot clock, as [`now_ns`](crate::now_ns) has them.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use tracing_sdk::{EventTime as _, now_ns};
+///
+/// let then = Instant::now() - Duration::from_millis(1);
+/// assert!(then.boot_ns() < now_ns());
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the time of an event",
     label = "not a time",

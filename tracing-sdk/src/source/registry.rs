@@ -15,9 +15,10 @@ use super::settings::Settings;
 use crate::bits::Generation;
 use crate::category::{Category, is_reserved, rules};
 use crate::interceptor::ForThreads;
+use crate::site::sticky::{Counter, State};
 use crate::slots::{COUNT, Slots};
 
-/// How many dynamic categories there can be.
+/// How many dynamic categories there can be, and how many dynamic counters and states.
 const DYNAMIC_MAX: usize = 16_384;
 
 static GENERATION: Generation = Generation(AtomicU32::new(0));
@@ -37,13 +38,21 @@ type DynamicKey = (&'static str, &'static [&'static str]);
 pub(super) struct Registry {
     categories: Vec<&'static Category>,
     listed: Listed,
+    /// By the uuids of their tracks. They are here because a fork takes this lock.
+    interned: Option<HashMap<u64, Interned>>,
     dynamic: Option<HashMap<DynamicKey, &'static Category>>,
     slots: Slots<Running>,
 }
 
 impl Registry {
     pub(super) const fn new() -> Self {
-        Self { categories: Vec::new(), listed: Listed::new(), dynamic: None, slots: Slots::new() }
+        Self {
+            categories: Vec::new(),
+            listed: Listed::new(),
+            interned: None,
+            dynamic: None,
+            slots: Slots::new(),
+        }
     }
 
     fn enabled(&self, category: &Category) -> u32 {
@@ -201,6 +210,28 @@ pub(crate) fn dynamic(name: &str, tags: &'static [&'static str]) -> &'static Cat
     known.insert((key, tags), category);
     registry.register(category);
     category
+}
+
+/// What was made a static at run time.
+#[derive(Clone, Copy)]
+pub(crate) enum Interned {
+    Counter(&'static Counter<'static>),
+    State(&'static State<'static>),
+}
+
+/// What has the track `uuid`; `make` makes it, and is no code of the program. None if there are too many.
+pub(crate) fn interned(uuid: u64, make: impl FnOnce() -> Interned) -> Option<Interned> {
+    let mut registry = lock();
+    let known = registry.interned.get_or_insert_with(HashMap::new);
+    if let Some(interned) = known.get(&uuid) {
+        return Some(*interned);
+    }
+    if known.len() >= DYNAMIC_MAX {
+        return None;
+    }
+    let interned = make();
+    known.insert(uuid, interned);
+    Some(interned)
 }
 
 /// The categories that consumers may see, in the order in which they were registered.

@@ -230,6 +230,58 @@ impl<'a> Track<'a> {
         Self::new(Parent::Process, Name::Dynamic(name), Kind::Slices, NAMED)
     }
 
+    pub(crate) const fn dynamic_counter(name: &'a str) -> Self {
+        let options = CounterOptions { unit: Unit::None, multiplier: 1, axis: None };
+        Self::new(Parent::Process, Name::Dynamic(name), Kind::Counter(options), COUNTER)
+    }
+
+    pub(crate) const fn dynamic_state(name: &'a str) -> Self {
+        Self::new(Parent::Process, Name::Dynamic(name), Kind::State, STATE)
+    }
+
+    /// The same track, with copies of all texts and ancestors that are never given back.
+    pub(crate) fn leaked_copy(&self) -> Track<'static> {
+        let leak = |text: &str| -> &'static str { Box::leak(Box::from(text)) };
+        Track {
+            id: self.id,
+            hash: self.hash,
+            parent: match self.parent {
+                Parent::Process => Parent::Process,
+                Parent::Global => Parent::Global,
+                Parent::Track(parent) => Parent::Track(Box::leak(Box::new(parent.leaked_copy()))),
+            },
+            name: match self.name {
+                Name::None => Name::None,
+                Name::Static(name) => Name::Static(name),
+                Name::Dynamic(name) => Name::Dynamic(leak(name)),
+            },
+            kind: match self.kind {
+                Kind::Known => Kind::Known,
+                Kind::Thread { tid } => Kind::Thread { tid },
+                Kind::Slices => Kind::Slices,
+                Kind::Counter(CounterOptions { unit, multiplier, axis }) => {
+                    let unit = match unit {
+                        Unit::None => Unit::None,
+                        Unit::Count => Unit::Count,
+                        Unit::Bytes => Unit::Bytes,
+                        Unit::Nanoseconds => Unit::Nanoseconds,
+                        Unit::Other(name) => Unit::Other(leak(name)),
+                    };
+                    Kind::Counter(CounterOptions { unit, multiplier, axis: axis.map(leak) })
+                }
+                Kind::State => Kind::State,
+            },
+            order: self.order,
+            rank: self.rank,
+            merge: self.merge.map(|merge| match merge {
+                Merge::ByName => Merge::ByName,
+                Merge::Never => Merge::Never,
+                Merge::ByKey(key) => Merge::ByKey(leak(key)),
+            }),
+            description: self.description.map(leak),
+        }
+    }
+
     /// Tells apart tracks of one name and parent: for one line per request, say. Siblings of one name are shown as one
     /// track with as many lines as are in use, unless [`merge`](Self::merge) says otherwise.
     ///

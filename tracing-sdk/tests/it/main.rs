@@ -6,6 +6,7 @@ mod console;
 mod data_source;
 #[cfg(feature = "derive")]
 mod derive;
+mod dynamic;
 mod errors;
 mod events;
 mod futures;
