@@ -210,6 +210,27 @@ def check_events(trace):
     return f"{len(trace.of('track_event'))} track events, {len(trace.of('track_descriptor'))} descriptors"
 
 
+def check_counts(**expected):
+    """So many events of each type. The threads of a runtime share them as they like, so there is no list of them."""
+
+    def check(trace):
+        found = collections.Counter(schema.TrackEvent.Type.Name(p.track_event.type) for p in trace.of("track_event"))
+        wanted = {f"TYPE_{name.upper()}": count for name, count in expected.items()}
+        trace.need(found == wanted, f"{dict(found)}, not {wanted}")
+        return check_events(trace)
+
+    return check
+
+
+def check_custom(trace):
+    """The samples of a program: seven numbers each."""
+    samples = [p.for_testing.str.split() for p in trace.of("for_testing")]
+    trace.need(samples, "no samples")
+    for sample in samples:
+        trace.need(len(sample) == 7 and all(s.isdigit() for s in sample), f"a sample {sample}")
+    return f"{len(samples)} samples"
+
+
 def check_startup(trace):
     """What was recorded before the service ran, and one event of the session."""
     kinds = schema.TrackEvent.Type
@@ -367,6 +388,10 @@ CHECKS = {
     "sdk": check_sdk,
     "events": check_events,
     "inside": check_events,
+    "layer": check_counts(instant=2, counter=2, slice_begin=8, slice_end=8),
+    "futures": check_counts(slice_begin=16, slice_end=16),
+    "tracks": check_counts(instant=6, counter=12, state=2, slice_begin=12, slice_end=12),
+    "custom": check_custom,
     "both": check_events,
     "startup": check_startup,
     "ftrace": check_ftrace,
@@ -436,8 +461,8 @@ def main():
     trace = Trace(path)
     check_schema(trace)
     is_clone = not path.endswith("trace.pftrace")
-    # A trigger may change it.
-    changed = play in ["start", "stop", "snapshot"]
+    # A trigger may change it, and this program sets its own.
+    changed = play in ["start", "stop", "snapshot"] or source == "custom"
     duration = int(duration_ms) if play in ["record", "attach"] else 0
     check_service_packets(trace, service, play, None if changed else duration, is_clone)
     check_play(trace, service, play, path, is_clone)

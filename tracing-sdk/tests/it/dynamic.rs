@@ -10,6 +10,7 @@ use crate::trace::{events, packets, tracks};
 
 categories! {
     DY = "dynamic";
+    LINK = "dynamic.link";
     AT = "dynamic.at";
 }
 
@@ -63,21 +64,21 @@ fn counters_have_names_that_are_made_at_run_time() {
 #[test]
 fn states_have_names_that_are_made_at_run_time() {
     let uuid = std::cell::Cell::new(0);
-    let trace = recorded("dynamic", || {
+    let trace = recorded("dynamic.link", || {
         let name = format!("link {}", 2);
         let link = State::dynamic(&name).id(9).rank(1).description("up or down");
-        link.record(&DY, Some("down"));
-        link.interned().set(&DY, "up");
+        link.record(&LINK, Some("down"));
+        link.interned().set(&LINK, "up");
         assert!(std::ptr::eq(link.interned(), link.interned()));
         uuid.set(link.track().uuid());
     });
-    assert_eq!(events(&trace), ["state dynamic down", "state dynamic up"]);
+    assert_eq!(events(&trace), ["state dynamic.link down", "state dynamic.link up"]);
     let track = described(&trace, uuid.get());
     assert_eq!(track.static_or_dynamic_name, Some(Name::Name("link 2".to_owned())));
     assert_eq!(track.sibling_order_rank, Some(1));
     assert_eq!(track.description.as_deref(), Some("up or down"));
-    let trace = recorded("dynamic", || {});
-    assert_eq!(events(&trace), ["state dynamic up"]);
+    let trace = recorded("dynamic.link", || {});
+    assert_eq!(events(&trace), ["state dynamic.link up"]);
     State::dynamic("link 2").id(9).interned().forget();
 }
 

@@ -3,7 +3,8 @@
 //!
 //! The steps of a program run one after the other, each on its thread, so that the model knows their order.
 //!
-//! `SDK_CASES` is the number of programs of each test. To run ten thousand takes a minute on two processors:
+//! `SDK_CASES` is the number of programs of each test. `cargo xtask ci --all` runs ten thousand, which takes a minute on
+//! two processors where it is optimised:
 //!
 //! ```text
 //! SDK_CASES=10000 cargo test --release -p tracebox-sdk --features in-process --test it -- programs::

@@ -35,6 +35,7 @@ const STEPS: &[Step] = &[
     ("doc", "debug", doc),
     ("test", "debug", test),
     ("restores", "debug", restores),
+    ("programs", "debug", programs),
     ("kernels", "debug", |ctx| kernels::run(ctx, &[])),
     ("man", "debug", |ctx| manual::man(ctx, &[]).and_then(|()| manual::completions(ctx, &[]))),
     ("units", "debug", |ctx| units::run(ctx, &[])),
@@ -82,6 +83,8 @@ const STEPS: &[Step] = &[
 /// Steps that take long and look at what changes seldom, or at what other steps look at, too: for `--all`, before a
 /// release and when their subject changes. The others are to take half an hour on two processors.
 const LONG: &[&str] = &[
+    // A tenth of them runs with the other tests.
+    "programs",
     "kernels",
     "mutants",
     // Loom and Miri look at the memory that threads share.
@@ -334,6 +337,23 @@ fn restores(ctx: &Ctx) -> Outcome {
         .args(FEATURES)
         .env("FTRACE_SETUPS", "200");
     ctx.run(command.args(["--", "--exact", "restores::every_setting_of_this_machine_is_as_found"]))
+}
+
+/// Ten thousand random programs of the SDK that lose nothing, and as many that do. The tests run fewer. The flags are
+/// theirs, so that nothing is built twice.
+fn programs(ctx: &Ctx) -> Outcome {
+    let tests = |arguments: &[&str]| {
+        let mut command = ctx.cargo();
+        command.args(["test", "--workspace", "--test", "it"]).args(FEATURES);
+        command.arg("--").args(arguments).arg("programs::").env("SDK_CASES", "10000");
+        command
+    };
+    let names = ctx.output(&mut tests(&["--list"]))?;
+    let count = names.lines().filter(|line| line.starts_with("programs::")).count();
+    if count != 2 {
+        return Err(format!("{count} tests are called `programs::`, and two run random programs"));
+    }
+    ctx.run(&mut tests(&[]))
 }
 
 fn doc(ctx: &Ctx) -> Outcome {

@@ -85,7 +85,7 @@ impl Cell {
             Source::Events | Source::Both | Source::Startup => {
                 stage.wait_for("track_event", &mut source)?;
             }
-            Source::Probes | Source::Alone | Source::Inside => {}
+            Source::Probes => {}
             source => debug_assert!(source.is_of_kernel(), "it is waited for"),
         }
         let traces = stage.play(self.play)?;
@@ -113,14 +113,7 @@ impl Cell {
 
     /// A program that records itself into `trace.pftrace`.
     fn alone(&self, place: &Place) -> Option<Command> {
-        let mut program = place.program(
-            Side::Ours,
-            match self.source {
-                Source::Alone => "tracebox",
-                Source::Inside => "examples/everything",
-                _ => return None,
-            },
-        );
+        let mut program = place.program(Side::Ours, self.source.recorder()?);
         if self.source == Source::Alone {
             program.arg("-t").arg(format!("{}ms", TRACE.as_millis())).arg("-o");
         }
@@ -141,14 +134,14 @@ impl Cell {
                 command.args(["--drop", "--threads", "2", "--events", "20000"]);
                 command
             }
-            Source::Probes | Source::Alone | Source::Kernel | Source::KernelEach => {
+            Source::Probes | Source::Kernel | Source::KernelEach => {
                 let mut command = place.program(Side::Ours, "tracebox");
                 command.arg("traced_probes");
                 command
             }
             Source::Ftrace | Source::FtraceEach => place.program(Side::Cpp, "traced_probes"),
             Source::Sdk => Command::new(place.sdk.join("sdk-producer")),
-            Source::Events | Source::Inside => place.program(Side::Ours, "examples/everything"),
+            Source::Events => place.program(Side::Ours, "examples/everything"),
             Source::Both => Command::new(place.sdk.join("sdk-both")),
             Source::Startup => {
                 let mut command = place.program(Side::Ours, "examples/startup");
@@ -156,6 +149,7 @@ impl Cell {
                 command.arg("600");
                 command
             }
+            source => place.program(Side::Ours, source.recorder().unwrap_or("tracebox")),
         }
     }
 
@@ -184,7 +178,7 @@ impl Cell {
             Source::Example | Source::Drop => {
                 "data_sources { config { name: \"com.example.rust\" } }"
             }
-            Source::Probes | Source::Alone => {
+            Source::Probes => {
                 "data_sources { config { name: \"linux.process_stats\" process_stats_config {
                    scan_all_processes_on_start: true proc_stats_poll_ms: 250 } } }
                  data_sources { config { name: \"linux.sys_stats\" sys_stats_config {
@@ -203,7 +197,7 @@ impl Cell {
                    syscall_events: \"sys_read\" syscall_events: \"sys_write\"
                    compact_sched { enabled: false } buffer_size_kb: 16384 drain_period_ms: 100 } } }"
             }
-            Source::Events | Source::Inside => {
+            Source::Events => {
                 "data_sources { config { name: \"track_event\" track_event_config {
                    enabled_categories: \"app\" enabled_categories: \"net\"
                    disabled_categories: \"*\" } } }"
@@ -221,6 +215,8 @@ impl Cell {
                  data_sources { config { name: \"track_event\" track_event_config {
                    enabled_categories: \"*\" } } }"
             }
+            // They have their own.
+            _ => "",
         };
         let producer = match self.source {
             Source::Sdk => "sdk-producer",

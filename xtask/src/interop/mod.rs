@@ -73,6 +73,10 @@ fn matrix() -> Vec<Cell> {
     let mut cells = vec![
         ours(Side::Ours, Source::Alone, Play::Record),
         ours(Side::Ours, Source::Inside, Play::Pages4),
+        ours(Side::Ours, Source::Layer, Play::Pages4),
+        ours(Side::Ours, Source::Futures, Play::Pages4),
+        ours(Side::Ours, Source::Tracks, Play::Pages4),
+        ours(Side::Ours, Source::Custom, Play::Pages4),
         ours(Side::Ours, Source::Drop, Play::Record),
         ours(Side::Cpp, Source::Drop, Play::Record),
         ours(Side::Ours, Source::Example, Play::Zstd),

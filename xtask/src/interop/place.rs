@@ -42,6 +42,14 @@ pub enum Source {
     Events,
     /// The same with the service inside the program, and no sockets.
     Inside,
+    /// `tracing-sdk/examples/tracing_layer.rs`, as `Inside`: spans and events of the crate `tracing`.
+    Layer,
+    /// `tracing-sdk/examples/futures.rs`, as `Inside`.
+    Futures,
+    /// `tracing-sdk/examples/tracks_and_flows.rs`, as `Inside`.
+    Tracks,
+    /// `tracing-sdk/examples/custom_data_source.rs`, as `Inside`: packets that are no events.
+    Custom,
     /// Both SDKs in one process, `interop/sdk-both`.
     Both,
     /// `tracing-sdk/examples/startup.rs`, which has recorded before the service runs.
@@ -63,6 +71,20 @@ impl Source {
     /// Whether it writes track events with all that belongs to them.
     pub fn has_events(self) -> bool {
         matches!(self, Self::Sdk | Self::Events | Self::Inside | Self::Both)
+            || matches!(self, Self::Layer | Self::Futures | Self::Tracks)
+    }
+
+    /// Our program that records itself into a file, if it is one.
+    pub fn recorder(self) -> Option<&'static str> {
+        match self {
+            Self::Alone => Some("tracebox"),
+            Self::Inside => Some("examples/everything"),
+            Self::Layer => Some("examples/tracing_layer"),
+            Self::Futures => Some("examples/futures"),
+            Self::Tracks => Some("examples/tracks_and_flows"),
+            Self::Custom => Some("examples/custom_data_source"),
+            _ => None,
+        }
     }
 
     /// The file with the events that a trace of it must have, if there is one.
@@ -86,6 +108,10 @@ impl Source {
             Self::Sdk => "sdk",
             Self::Events => "events",
             Self::Inside => "inside",
+            Self::Layer => "layer",
+            Self::Futures => "futures",
+            Self::Tracks => "tracks",
+            Self::Custom => "custom",
             Self::Both => "both",
             Self::Startup => "startup",
             Self::Alone => "alone",
