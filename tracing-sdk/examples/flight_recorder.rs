@@ -6,7 +6,8 @@
 //!
 //! The pictures: `slow.pftrace` has slices `request` on the first thread; that with the argument `number` 7 lasts 50
 //! milliseconds, and the others almost nothing. `panic.pftrace` has all ten requests, and an open slice `fails` on another
-//! thread. `end.pftrace` has the same, with the slice `fails` ended by the panic.
+//! thread. `end.pftrace` has the same, with the slice `fails` ended by the panic. If the program runs again,
+//! `slow-2.pftrace` and `panic-2.pftrace` appear beside the first ones, and `end.pftrace` is replaced.
 
 #![allow(clippy::disallowed_methods, reason = "the sleep stands for work")]
 
@@ -43,6 +44,9 @@ fn main() -> Result<(), SessionError> {
     });
     let _ = panics.join();
     recorder.dump(directory.join("end.pftrace"))?;
-    println!("slow.pftrace, panic.pftrace and end.pftrace are in {}", directory.display());
+    println!(
+        "the newest slow*.pftrace, panic*.pftrace and end.pftrace are in {}",
+        directory.display()
+    );
     Ok(())
 }
