@@ -69,8 +69,10 @@ fn receiver<I: Interceptor>(interceptor: Weak<I>, name: Arc<str>) -> Receive {
     Box::new(move |packet| {
         let Some(interceptor) = interceptor.upgrade() else { return };
         if !core::mem::replace(&mut is_made, true) {
-            let what = format_args!("the default of a sequence of the interceptor {name}");
-            sequence = callback::run(what, I::Sequence::default);
+            sequence = callback::run(
+                format_args!("the default of a sequence of the interceptor {name}"),
+                I::Sequence::default,
+            );
         }
         if let Some(sequence) = &mut sequence {
             interceptor.packet(sequence, packet);

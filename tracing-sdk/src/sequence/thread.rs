@@ -26,8 +26,7 @@ struct Sequences {
     ended: Ended,
 }
 
-/// In memory of its own, so that an event finds the sequences where it always found them.
-#[allow(clippy::vec_box, reason = "they move from one place to the other")]
+#[allow(clippy::vec_box, reason = "a slot has had each in its box")]
 type Ended = Vec<Box<Sequence>>;
 
 thread_local! {

@@ -27,6 +27,7 @@ const FILES_MAX: usize = 10;
 ///
 /// let directory = std::env::temp_dir();
 /// let recorder = FlightRecorder::start(Config::new().buffer_kb(4096, Fill::Ring))?;
+/// recorder.set_files_max(3);
 /// recorder.dump_on_panic(directory.join("panic.pftrace"));
 ///
 /// // Somewhere in the program:

@@ -99,7 +99,7 @@ impl<'a> Counter<'a> {
 /// As those of a [`Counter`].
 ///
 /// ```
-/// use tracing_sdk::{State, categories};
+/// use tracing_sdk::{State, categories, now_ns};
 ///
 /// categories! { NET = "net"; }
 ///
@@ -112,6 +112,12 @@ impl<'a> Counter<'a> {
 /// let link = connect("10.0.0.7");
 /// link.clear(&NET);
 /// link.forget();
+///
+/// // What a device tells later: for each of its lanes, what it did a millisecond ago.
+/// for lane in 0..2 {
+///     let lane = State::dynamic("lane").id(lane).rank(1);
+///     lane.record_at(&NET, now_ns() - 1_000_000, Some("sent"));
+/// }
 /// ```
 impl<'a> State<'a> {
     /// A state below the process, with a name that is made at run time.
