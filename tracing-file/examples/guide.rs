@@ -12,7 +12,7 @@ use tracing_file::write::{CounterSpec, TraceFile, TraceOptions, TrackSpec};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder: PathBuf = std::env::args_os().nth(1).ok_or("usage: guide FOLDER")?.into();
-    let patterns: [(&str, fn(&mut TraceFile<File>)); 5] = [
+    let patterns: [(&str, fn(&mut TraceFile<&mut dyn Write>)); 5] = [
         ("thread", thread_slices),
         ("process", process_slices),
         ("flows", flows),
@@ -20,10 +20,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("interned", interned),
     ];
     for (name, write) in patterns {
-        let file = File::create(folder.join(name).with_extension("pftrace"))?;
+        let mut file = File::create(folder.join(name).with_extension("pftrace"))?;
         // The guide writes each name in full, but where it is about numbers for names.
         let options = TraceOptions::new().interning(name == "interned");
-        let mut trace = options.create(file)?;
+        let mut trace = options.create(&mut file as &mut dyn Write)?;
         write(&mut trace);
         trace.finish()?;
     }
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// "Thread-scoped (sync) slices": functions of one thread.
-pub(crate) fn thread_slices<W: Write>(trace: &mut TraceFile<W>) {
+pub(crate) fn thread_slices(trace: &mut TraceFile<&mut dyn Write>) {
     trace.process(1234, "My process name");
     let thread = trace.thread(1234, 5678, "My thread name");
     let parent = trace.begin(&thread, 200, "My special parent").open();
@@ -42,7 +42,7 @@ pub(crate) fn thread_slices<W: Write>(trace: &mut TraceFile<W>) {
 }
 
 /// "Process-scoped (async) slices": work that overlaps and nests, on tracks of one name, which are shown as one.
-pub(crate) fn process_slices<W: Write>(trace: &mut TraceFile<W>) {
+pub(crate) fn process_slices(trace: &mut TraceFile<&mut dyn Write>) {
     let process = trace.process(1234, "My process name");
     let spec = || TrackSpec::new("My special track").under(&process);
     let (first, second) = (trace.track(spec()), trace.track(spec()));
@@ -53,7 +53,7 @@ pub(crate) fn process_slices<W: Write>(trace: &mut TraceFile<W>) {
 }
 
 /// "Flows": a thread hands work to another one, and gets a result.
-pub(crate) fn flows<W: Write>(trace: &mut TraceFile<W>) {
+pub(crate) fn flows(trace: &mut TraceFile<&mut dyn Write>) {
     let main = trace.thread(100, 100, "Main thread");
     let background = trace.thread(100, 101, "Background thread");
     let flow = trace.flow();
@@ -63,7 +63,7 @@ pub(crate) fn flows<W: Write>(trace: &mut TraceFile<W>) {
 }
 
 /// "Counters": values of a process.
-pub(crate) fn counter<W: Write>(trace: &mut TraceFile<W>) {
+pub(crate) fn counter(trace: &mut TraceFile<&mut dyn Write>) {
     let process = trace.process(1024, "MySpecialProcess");
     let track = TrackSpec::new("My special counter").under(&process);
     let counter = trace.counter_track(CounterSpec::new(track));
@@ -73,7 +73,7 @@ pub(crate) fn counter<W: Write>(trace: &mut TraceFile<W>) {
 }
 
 /// "Interning": a long name is written once.
-pub(crate) fn interned<W: Write>(trace: &mut TraceFile<W>) {
+pub(crate) fn interned(trace: &mut TraceFile<&mut dyn Write>) {
     let process = trace.process(1234, "My process name");
     let track = trace.track(TrackSpec::new("My special track").under(&process));
     let name = "A very very very long slice name which we don't want to repeat";

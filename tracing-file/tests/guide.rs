@@ -9,6 +9,8 @@
 #[allow(dead_code, reason = "the program itself")]
 mod guide;
 
+use std::io::Write;
+
 use protos::Trace;
 use protozero::Message as _;
 use protozero::text::{Options, parse};
@@ -32,16 +34,16 @@ fn event((time, kind, track, fields): Line<'_>, packet: &str) -> String {
 }
 
 #[track_caller]
-fn check(write: impl FnOnce(&mut TraceFile<&mut Vec<u8>>), tracks: &str, events: &[Line<'_>]) {
+fn check(write: impl FnOnce(&mut TraceFile<&mut dyn Write>), tracks: &str, events: &[Line<'_>]) {
     let events: String = events.iter().map(|line| event(*line, "")).collect();
     compare(false, write, &format!("{tracks}\n{events}"));
 }
 
 #[track_caller]
-fn compare(is_interned: bool, write: impl FnOnce(&mut TraceFile<&mut Vec<u8>>), expected: &str) {
+fn compare(is_interned: bool, write: impl FnOnce(&mut TraceFile<&mut dyn Write>), expected: &str) {
     let mut bytes = Vec::new();
     let options = TraceOptions::new().interning(is_interned).sequence_id(SEQUENCE);
-    let mut trace = options.create(&mut bytes).expect("a trace");
+    let mut trace = options.create(&mut bytes as &mut dyn Write).expect("a trace");
     write(&mut trace);
     trace.finish().expect("no event is refused");
     let expected =
