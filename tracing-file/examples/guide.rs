@@ -10,9 +10,11 @@ use std::path::PathBuf;
 
 use tracing_file::write::{CounterSpec, TraceFile, TraceOptions, TrackSpec};
 
+type Pattern = fn(&mut TraceFile<&mut dyn Write>);
+
 fn main() -> Result<(), Box<dyn Error>> {
     let folder: PathBuf = std::env::args_os().nth(1).ok_or("usage: guide FOLDER")?.into();
-    let patterns: [(&str, fn(&mut TraceFile<&mut dyn Write>)); 5] = [
+    let patterns: [(&str, Pattern); 5] = [
         ("thread", thread_slices),
         ("process", process_slices),
         ("flows", flows),
