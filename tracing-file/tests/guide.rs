@@ -1,4 +1,4 @@
-//! The packets of the patterns in `examples/guide.rs`, beside those of Perfetto's guide
+//! The packets of the patterns in `tracing-file/examples/guide.rs`, beside those of Perfetto's guide
 //! (`docs/reference/synthetic-track-event.md` of its repository).
 //!
 //! Times, names and types of events are those of the guide. What differs: our numbers of tracks and flows count from 1,

@@ -19,8 +19,8 @@ pub(crate) fn use_counter() {
     IS_COUNTER.store(counter_clock::is_reliable(), Ordering::Relaxed);
 }
 
-/// The time of an event that is recorded now: nanoseconds of the boot clock, which goes on while the machine is suspended
-/// (`CLOCK_BOOTTIME`).
+/// The time of an event that is recorded now: nanoseconds of the boot clock (`CLOCK_BOOTTIME`), which goes on while the
+/// machine is suspended.
 ///
 /// For times that are computed: what the key `ts` of [`instant!`](crate::instant!) and
 /// [`Counter::record_at`](crate::Counter::record_at) take as `u64`, and timestamps of packets of a

@@ -19,7 +19,7 @@ use crate::on::ON;
 pub trait Interceptor: Send + Sync + 'static {
     /// What a reader must remember of earlier packets of a sequence, such as names that were written once. A sequence
     /// is the packets of one thread in one instance; it begins with the default, which is made before the first packet,
-    /// and is dropped when the thread or the instance has ended, at the latest with the next event of the thread that is
+    /// and is dropped when the thread or the instance has ended. The thread then drops it with a later event, which is
     /// no span of `tracing`. `()` if each packet is read alone.
     type Sequence: Default + 'static;
 
@@ -29,9 +29,9 @@ pub trait Interceptor: Send + Sync + 'static {
     /// `packet` is an encoded `TracePacket`, with `trusted_packet_sequence_id`. A packet with bit 0 of
     /// `sequence_flags` says that all names of the sequence are defined anew from there on.
     ///
-    /// The library holds no lock meanwhile, and none while it makes and drops `sequence`. Events that this method records
-    /// are left out, and so are packets of the data source that it intercepts. A panic is reported on standard error, and
-    /// later packets of that sequence are discarded.
+    /// The library holds no lock meanwhile, and none while it makes and drops `sequence`. Events that this method
+    /// records are left out, and so are packets of the data source that it intercepts. A panic is reported on standard
+    /// error, and later packets of that sequence are discarded.
     fn packet(&self, sequence: &mut Self::Sequence, packet: &[u8]);
 }
 

@@ -222,8 +222,8 @@ impl SpanId {
         ended
     }
 
-    /// Calls `run` with the span, if there is one. No code of the program runs under the lock: the values of a span were
-    /// formatted before, and `run` writes events as a caller that holds a lock ([`thread::write_locked`] and the like).
+    /// Calls `run` with the span, if there is one. No code of the program runs under the lock: the values of a span
+    /// were formatted before, and `run` writes events as a caller that holds a lock ([`thread::write_locked`]).
     pub(super) fn with<T>(self, run: impl FnOnce(&mut Span) -> T) -> Option<T> {
         let result = self.part().lock().get_mut(self).map(|live| run(&mut live.span));
         thread::deliver_late();

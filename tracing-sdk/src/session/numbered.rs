@@ -1,6 +1,7 @@
 //! Names for several traces of one kind: `panic.pftrace`, `panic-2.pftrace`, `panic-3.pftrace` ...
 //!
-//! There is a limit to how many of them a folder gets. A name that is free is taken first, then that of the oldest file.
+//! There is a limit to how many of them a folder gets. A name that is free is taken first, then that of the oldest
+//! file.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -53,9 +53,9 @@ const FILES_MAX: usize = 10;
 /// panic.pftrace   panic-2.pftrace   panic-3.pftrace  ...  panic-10.pftrace
 /// ```
 ///
-/// Ten traces of a name are kept, or as many as [`set_files_max`](Self::set_files_max) says. When all names are taken, a
-/// trace replaces the one that was written first. So does one of a panic, but only if that is of an earlier run of the
-/// program: of all panics of a run the first ones are kept, because later ones often only follow from them.
+/// Ten traces of a name are kept, or as many as [`set_files_max`](Self::set_files_max) says. When all names are taken,
+/// a trace replaces the one that was written first. So does one of a panic, but only if that is of an earlier run of
+/// the program: of all panics of a run the first ones are kept, because later ones often only follow from them.
 ///
 /// Programs that run at the same time need names of their own, for example with the id of the process.
 ///
@@ -156,8 +156,8 @@ impl FlightRecorder {
         }));
     }
 
-    /// Runs `work`. If it has taken longer than `limit`, a thread saves a trace, which this does not wait for, also when
-    /// `work` has panicked. While one is being saved, further slow work saves none. Each trace has
+    /// Runs `work`. If it has taken longer than `limit`, a thread saves a trace, which this does not wait for, also
+    /// when `work` has panicked. While one is being saved, further slow work saves none. Each trace has
     /// [its own name](Self#names-of-files).
     ///
     /// The trace is saved when the work has ended. Work that never ends saves none.

@@ -86,11 +86,9 @@ impl<'a> Counter<'a> {
     #[must_use]
     pub fn interned(&self) -> &'static Counter<'static> {
         static OTHER: Counter<'static> = Counter::new("other");
-        let make = || Interned::Counter(Box::leak(Box::new(Counter::of(self.track.leaked_copy()))));
-        match registry::interned(self.track.uuid(), make) {
-            Some(Interned::Counter(counter)) => counter,
-            _ => &OTHER,
-        }
+        let make = || -> Interned { Box::leak(Box::new(Counter::of(self.track.leaked_copy()))) };
+        let interned = registry::interned(self.track.uuid(), make);
+        interned.and_then(|counter| counter.downcast_ref()).unwrap_or(&OTHER)
     }
 }
 
@@ -151,10 +149,8 @@ impl<'a> State<'a> {
     #[must_use]
     pub fn interned(&self) -> &'static State<'static> {
         static OTHER: State<'static> = State::new("other");
-        let make = || Interned::State(Box::leak(Box::new(State::of(self.track.leaked_copy()))));
-        match registry::interned(self.track.uuid(), make) {
-            Some(Interned::State(state)) => state,
-            _ => &OTHER,
-        }
+        let make = || -> Interned { Box::leak(Box::new(State::of(self.track.leaked_copy()))) };
+        let interned = registry::interned(self.track.uuid(), make);
+        interned.and_then(|state| state.downcast_ref()).unwrap_or(&OTHER)
     }
 }

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::clock;
 
-/// A time of the program: what the key `ts` of the macros and [`Counter::record_at`](crate::Counter::record_at) take. An
-/// `Instant`, a `SystemTime`, or a `u64`: nanoseconds of the boot clock, as [`now_ns`](crate::now_ns) has them.
+/// A time of the program: what the key `ts` of the macros and [`Counter::record_at`](crate::Counter::record_at) take.
+/// An `Instant`, a `SystemTime`, or a `u64`: nanoseconds of the boot clock, as [`now_ns`](crate::now_ns) has them.
 ///
 /// ```
 /// use std::time::{Duration, Instant};

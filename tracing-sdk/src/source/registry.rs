@@ -4,6 +4,7 @@
 //! it. A category that is registered is held against all configs, and a config that starts against all categories.
 
 use core::sync::atomic::{AtomicU32, Ordering};
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -15,7 +16,6 @@ use super::settings::Settings;
 use crate::bits::Generation;
 use crate::category::{Category, is_reserved, rules};
 use crate::interceptor::ForThreads;
-use crate::site::sticky::{Counter, State};
 use crate::slots::{COUNT, Slots};
 
 /// How many dynamic categories there can be, and how many dynamic counters and states.
@@ -212,12 +212,8 @@ pub(crate) fn dynamic(name: &str, tags: &'static [&'static str]) -> &'static Cat
     category
 }
 
-/// What was made a static at run time.
-#[derive(Clone, Copy)]
-pub(crate) enum Interned {
-    Counter(&'static Counter<'static>),
-    State(&'static State<'static>),
-}
+/// A counter or a state that was made a static at run time.
+pub(crate) type Interned = &'static (dyn Any + Send + Sync);
 
 /// What has the track `uuid`; `make` makes it, and is no code of the program. None if there are too many.
 pub(crate) fn interned(uuid: u64, make: impl FnOnce() -> Interned) -> Option<Interned> {
