@@ -16,6 +16,7 @@
 //! | `read` | packets and bytes of a trace, at the speed of the caller |
 //! | `operation`, `futures` | requests as futures |
 //! | `record` | recordings in one line |
+//! | `numbered` | names for several traces of one kind |
 //! | `recorder` | a session that always runs, and is saved when something happens |
 //! | `error` | why a session failed |
 
