@@ -10,6 +10,7 @@
 //! | [`losses`] | what a recording lost, as its service and the probes of the kernel counted it |
 //! | [`packets`], [`compressed`] | the packets below them |
 //! | `slices` | which end of a slice belongs to which begin |
+//! | `limits` | what a file can make its readers keep and do |
 //! | [`json`], [`escape`] | the JSON of reports; texts of a trace, as they may reach a terminal |
 //!
 //! A trace is one protobuf message, `Trace`, whose packets are read and written one at a time: memory does not depend

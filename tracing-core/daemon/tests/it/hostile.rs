@@ -540,7 +540,7 @@ fn memory_that_is_removed_between_flushes_costs_little() {
     assert_eq!(remover.provided(), 0);
 }
 
-/// The same for chunks that a scrape copies.
+/// Chunks that a scrape copies are looked at again, too.
 #[test]
 fn chunks_that_are_removed_between_flushes_cost_little() {
     // The writer of each chunk is the registered one, which has begun its second packet there.
