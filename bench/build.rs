@@ -84,11 +84,7 @@ fn ours(
             path: "bench.proto".into(),
             text: fs::read_to_string(proto).unwrap(),
         }],
-        api_kinds: protozero_codegen::ApiKinds {
-            service: false,
-            descriptor: false,
-            ..api_kinds
-        },
+        api_kinds: protozero_codegen::ApiKinds { service: false, descriptor: false, ..api_kinds },
         drop_unknown_fields: drop_unknown_fields.iter().map(|&name| name.to_owned()).collect(),
         command: "cargo build".into(),
         source_prefix: String::new(),
