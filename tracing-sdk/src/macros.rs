@@ -234,17 +234,23 @@ macro_rules! end {
 #[macro_export]
 macro_rules! counter {
     ($category:expr, $name:literal, $value:expr $(, $option:ident = $setting:expr)* $(,)?) => {
-        if $crate::__private::ON && $crate::__private::CategoryRef::is_on(&$category) {
-            let counter = $crate::__static!($crate::__private::CounterSite =
-                $crate::__private::CounterSite::new(
-                    $crate::Counter::new($name)$(.$option($setting))*));
-            counter.set(&$category, $value);
+        if $crate::__private::ON {
+            match &$category {
+                category => {
+                    if $crate::__private::CategoryRef::is_on(category) {
+                        let counter = $crate::__static!($crate::__private::CounterSite =
+                            $crate::__private::CounterSite::new(
+                                $crate::Counter::new($name)$(.$option($setting))*));
+                        counter.set(category, $value);
+                    }
+                }
+            }
         }
     };
     ($($other:tt)*) => {
         ::core::compile_error!(
             "write `counter!(NET, \"name\", value)`, with a literal; methods of `Counter` may follow, \
-             such as `unit = Unit::Bytes`. For a name that is made at run time, use `instant!` with an argument"
+             such as `unit = Unit::Bytes`. A name that is made at run time is for `Counter::dynamic`"
         )
     };
 }
@@ -264,17 +270,24 @@ macro_rules! counter {
 #[macro_export]
 macro_rules! state {
     ($category:expr, $name:literal, $value:expr) => {
-        if $crate::__private::ON && $crate::__private::CategoryRef::is_on(&$category) {
-            let state = $crate::__static!(
-                $crate::__private::StateSite =
-                    $crate::__private::StateSite::new($crate::State::new($name))
-            );
-            state.set(&$category, $crate::__private::StateValue::text(&$value));
+        if $crate::__private::ON {
+            match &$category {
+                category => {
+                    if $crate::__private::CategoryRef::is_on(category) {
+                        let state = $crate::__static!(
+                            $crate::__private::StateSite =
+                                $crate::__private::StateSite::new($crate::State::new($name))
+                        );
+                        state.set(category, $crate::__private::StateValue::text(&$value));
+                    }
+                }
+            }
         }
     };
     ($($other:tt)*) => {
         ::core::compile_error!(
-            "write `state!(NET, \"name\", value)`, with a literal; the value is a text, or `None`"
+            "write `state!(NET, \"name\", value)`, with a literal; the value is a text, or `None`. A name that is made \
+             at run time is for `State::dynamic`"
         )
     };
 }

@@ -64,9 +64,9 @@ const SWITCHES: [&str; 7] = [
     "generate-well-known",
     "lazy-utf8",
     "open-enums",
+    "plain-types",
     "prost-names",
     "serde",
-    "plain-types",
 ];
 
 /// Options with a value.

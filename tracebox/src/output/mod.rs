@@ -342,8 +342,11 @@ impl Output {
             Destination::Fifo(..) => return Err(NotSearched::impossible("it went into a pipe")),
             Destination::File { writer, .. } => writer.get_ref(),
             Destination::Service(path) => {
-                opened = File::open(path).map_err(|error| {
-                    NotSearched::impossible(format!("this user cannot read it: {error}"))
+                opened = File::open(path).map_err(|error| match error.kind() {
+                    io::ErrorKind::PermissionDenied => {
+                        NotSearched::impossible(format!("this user cannot read it: {error}"))
+                    }
+                    _ => NotSearched::failed(format!("it cannot be opened: {error}")),
                 })?;
                 &opened
             }

@@ -172,7 +172,7 @@ fn what_cannot_be_searched() {
     let stopped = open(&path).search(LossScanner::default(), |_| false).unwrap_err();
     assert_eq!(stopped, NotSearched::failed("that was interrupted"));
     let nowhere = search(Output::of_service(&directory.path().join("none")));
-    assert!(!nowhere.is_failure && nowhere.why.contains("No such file"), "{nowhere:?}");
+    assert!(nowhere.is_failure && nowhere.why.contains("No such file"), "{nowhere:?}");
     let device = search(open(Path::new("/dev/null")));
     assert_eq!(device, NotSearched::impossible("its output is no regular file"));
 }

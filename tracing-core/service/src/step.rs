@@ -163,7 +163,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// The session that it is a step of. `core` drops such a step if the session is gone.
+    /// The session that it is a step of. If the session is gone, `core` drops such a step; a flush fails.
     pub(crate) fn session(&self) -> Option<SessionId> {
         match self {
             Self::CreateFile(session)

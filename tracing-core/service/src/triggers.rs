@@ -191,7 +191,7 @@ fn delay_snapshot(
         session.snapshot_hits.delay(token, SnapshotHit { hit, loss });
         return cx.set_timer_ms(delay_ms, TimerKind::CloneHit, token);
     }
-    session.note_loss(loss, cx);
+    session.add_loss(loss, cx);
     let text = format_args!(
         "trigger {:?}: no snapshot of session {} is taken, because {max} triggers wait there for theirs; limit the \
          trigger with max_per_24_h, or attach a consumer that takes snapshots",
@@ -235,6 +235,7 @@ pub(crate) fn lose_hits(session: &mut Session, cx: &mut Context) {
         return;
     }
     let (id, count) = (session.id, hits.len());
+    cx.out.about = Some(session.uid);
     for SnapshotHit { loss, .. } in hits {
         session.add_loss(loss, cx);
     }

@@ -45,8 +45,8 @@ pub(super) fn tell_if_none(named: &[TrackEventConfig]) {
     names.sort_unstable();
     names.dedup();
     report!(
-        "a session has recorded nothing of this program, because it wants the categories {}, and the program has \
-         used {}",
+        "a session has recorded no track event of this program, because it wants the categories {}, and the program \
+         has used {}",
         Names(&patterns),
         Used { patterns: &patterns, names: &names }
     );

@@ -1,6 +1,6 @@
 //! Counters and states whose names are made at run time, and times of the program.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use protos::{TrackDescriptor, TrackDescriptorStaticOrDynamicName as Name};
 use tracing_sdk::{Counter, Order, State, Track, Unit, categories, now_ns};
@@ -84,10 +84,13 @@ fn states_have_names_that_are_made_at_run_time() {
 
 #[test]
 fn values_have_times_of_the_program() {
+    let second = Duration::from_secs(1);
+    let (then, of_clock) = (Instant::now() - second, SystemTime::now() - second);
     let now = now_ns();
     let trace = recorded("dynamic.at", || {
         let counter = Counter::new("measured before");
-        counter.record_at(&AT, Instant::now() - Duration::from_secs(1), 1);
+        counter.record_at(&AT, then, 1);
+        counter.record_at(&AT, of_clock, 1);
         counter.record_at(&AT, now - 5, 2);
         counter.record_at(&AT, 7, 3);
         State::new("known before").record_at(&AT, now - 6, Some("on"));
@@ -100,7 +103,7 @@ fn values_have_times_of_the_program() {
         .filter(|packet| is_event(&packet.message.data))
         .map(|packet| packet.message.timestamp.unwrap_or(0))
         .collect();
-    let [earlier, times @ ..] = &times[..] else { panic!("no events") };
-    assert!(*earlier < now_ns());
+    let [earlier, of_clock, times @ ..] = &times[..] else { panic!("no events") };
+    assert!(*earlier < now && *of_clock < now);
     assert_eq!(times, [now - 5, 7, now - 6]);
 }

@@ -191,11 +191,13 @@ fn a_category_is_evaluated_once() {
         drop(async_slice!(category(), "four"));
         function!(category());
         slice!(category(), "six", in || ());
+        counter!(category(), "seven", 1);
+        state!(category(), "eight", "x");
     };
     all();
-    assert_eq!(count.replace(0), 6);
+    assert_eq!(count.replace(0), 8);
     let trace = recorded("a", all);
-    assert_eq!(count.get(), 6);
+    assert_eq!(count.get(), 8);
     assert_eq!(events(&trace).iter().filter(|event| event.starts_with("begin")).count(), 5);
 }
 

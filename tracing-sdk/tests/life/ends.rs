@@ -162,7 +162,7 @@ pub(crate) fn recordings_that_lack_something_say_so() {
     let output = command.stderr(Stdio::piped()).output().expect("a process");
     assert!(output.status.success(), "{}", output.status);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    const NOTHING: &str = "tracing-sdk: a session has recorded nothing of this program, because it wants the categories";
+    const NOTHING: &str = "tracing-sdk: a session has recorded no track event of this program, because it wants the categories";
     let expected = [
         format!("{NOTHING} \"lief\", \"net*\", and the program has used \"life\""),
         "tracing-sdk: `record` has lost the beginning of the recording, of which it keeps 32 MiB: `record_to_file` \

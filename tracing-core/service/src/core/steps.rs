@@ -172,6 +172,7 @@ impl Service {
     /// The last step of a session: the numbers of its buffers are free again.
     fn erase(&mut self, id: SessionId) {
         let Some(mut session) = self.sessions.remove(id) else { return };
+        self.cx.out.about = Some(session.uid);
         session.compression.drop_pass(User::local(session.uid), &mut self.cx.accounts);
         let (mut charge, since) = (session.buffer_charge.take(), self.buffers.retired_so_far());
         for buffer in &session.buffers {

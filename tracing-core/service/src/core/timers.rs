@@ -43,7 +43,7 @@ impl Service {
         session.map_or(u64::MAX, |session| session.timer_allowance.left(now_ns, per_peer))
     }
 
-    /// The session that wants a timer. Timers without one log nothing.
+    /// The session that wants a timer. What other timers log names its user itself.
     fn owner_of_timer(&self, kind: TimerKind, id: u64) -> Option<SessionId> {
         match kind {
             TimerKind::CloneCopy | TimerKind::CloneHit => None,

@@ -1,4 +1,4 @@
-//! Takes turns between peers and sessions whose work waits.
+//! Work in pieces: takes turns between the owners in the work queue, and does what each of them has to do.
 
 use super::Service;
 use crate::accounts::User;
@@ -405,7 +405,7 @@ impl Service {
         self.cx.then(Step::ForgetProducer(id));
     }
 
-    /// Removes instances of a producer, of all its data sources or of one name, until the work of the turn is `end`.
+    /// Removes instances of a producer, of all its data sources or of one name, until the work of `cx` is `end`.
     /// Returns whether these were all.
     pub(super) fn remove_instances(
         &mut self,

@@ -84,8 +84,11 @@ fn what_nobody_asks_for_is_in_the_ledger_at_the_end() {
     assert_eq!(lost(&mut shell, &consumer), Some(2));
     assert!(log_has(&shell, "so snapshots were not taken: 2"), "{:?}", shell.log);
     // One becomes due after the end.
+    let lines = shell.log.len();
     shell.advance_ms(1000);
     assert_eq!(lost(&mut shell, &consumer), Some(3));
+    let uids = &shell.log_uids[lines..];
+    assert!(!uids.is_empty() && uids.iter().all(Option::is_some), "on the account of its user");
     let lines = shell.log.len();
     consumer.free(&mut shell);
     assert!(!shell.log[lines..].iter().any(|(_, line)| line.contains("snapshots")));
@@ -120,6 +123,16 @@ fn the_log_has_what_waits_when_a_session_goes() {
         let held = shell.service.footprint();
         assert_eq!((held.sessions, held.timers, held.delayed_hits), (0, 0, 0));
     }
+}
+
+#[test]
+fn a_trigger_without_room_after_the_end_is_in_the_ledger() {
+    let mut shell = Shell::with(|config| config.limits.clone_hits_pending_max = 1);
+    let (producer, consumer) = session(&mut shell, snapshots([1000, 1000]));
+    fire(&mut shell, &producer, &["a"]);
+    consumer.disable(&mut shell);
+    fire(&mut shell, &producer, &["a"]);
+    assert_eq!(lost(&mut shell, &consumer), Some(1), "the delay of the first one runs");
 }
 
 /// Those that wait for a consumer count among those whose delay runs. What is too much is lost at once, and told.

@@ -556,9 +556,9 @@ fn decoded_requests_of_all_users_that_wait_are_bounded() {
     assert!(shell.service.may_decode(new));
 }
 
-/// A consumer that reads without an end waits in line like others: after each window comes the turn of others.
+/// A consumer that reads without an end waits in the work queue like others: after each window comes the turn of others.
 #[test]
-fn a_stream_of_packets_waits_in_line() {
+fn a_stream_of_packets_waits_in_the_work_queue() {
     let mut shell = Shell::new();
     let mut consumer = MockConsumer::connect(&mut shell, 0);
     let name = "p".repeat(30_000);

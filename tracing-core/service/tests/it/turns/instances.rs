@@ -101,7 +101,7 @@ fn instances_that_do_not_acknowledge_their_stop_are_given_up_in_pieces() {
     shell.now_ns += 1_000_000;
     let before = shell.service.work();
     shell.turn();
-    // The timer and the line of those that wait.
+    // The timer, and the work queue.
     let cost = shell.service.work() - before;
     assert!(cost <= limits::WORK_PER_PEER + limits::WORK_PER_TURN + UNCUT, "{cost} at once");
     assert_eq!(consumer.ended(&mut shell), None);

@@ -147,6 +147,9 @@ impl InMemory {
         let mut state = lock(&self.0.state);
         if let Some(held) = state.users.get_mut(&uid) {
             *held = held.saturating_sub(bytes);
+            if *held == 0 {
+                state.users.remove(&uid);
+            }
         }
     }
 }

@@ -85,7 +85,7 @@ fn start(producers: &Address, source: &str, written: u64) -> Outcome<(Child, Opt
         .args(["--leave", &producers.to_string(), source, &written.to_string()])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        // While descriptors are short it is often refused. The report counts that.
+        // Why it was refused: see `end`.
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| format!("a process that is to be killed: {error}"))?;
