@@ -14,6 +14,8 @@
 //! The child also closes the sockets that it shares with its parent. Else services would not learn that the parent has
 //! ended, while the child lives.
 
+#[cfg(feature = "session")]
+use core::mem::ManuallyDrop;
 use std::any::Any;
 use std::cell::RefCell;
 #[cfg(feature = "in-process")]
@@ -165,8 +167,12 @@ extern "C" fn in_child() {
     }
     core::mem::forget((locks.runtime.system.take(), locks.runtime.in_process.take()));
     #[cfg(feature = "session")]
-    for session in core::mem::take(&mut locks.runtime.sessions) {
-        session.leave_to_parent();
+    {
+        // Not dropped: another thread of the parent may have held a lock of the allocator.
+        let sessions = ManuallyDrop::new(core::mem::take(&mut locks.runtime.sessions));
+        for session in sessions.iter() {
+            session.leave_to_parent();
+        }
     }
     locks.registry.forget_instances();
     // What follows takes them.

@@ -62,14 +62,13 @@ impl LiveSession {
         }
     }
 
-    /// In a forked child, which runs no destructor of what it shares with its parent.
-    pub(super) fn leave_to_parent(self) {
-        match &self {
+    /// In a forked child.
+    pub(super) fn leave_to_parent(&self) {
+        match self {
             #[cfg(feature = "in-process")]
             Self::WritesFile(_) => {}
             Self::Outside(socket) => socket.leave_to_parent(),
         }
-        core::mem::forget(self);
     }
 }
 
