@@ -68,8 +68,10 @@ use crate::runtime::{self, LiveSession};
 use crate::{callback, fork};
 
 /// A session. Dropping it stops it, and discards what was not read. One with the service inside the program that writes
-/// into a file ends as by [`stop`](Self::stop) first, so the file is complete; the end of the program does the same for
-/// sessions that were not dropped.
+/// into a file ends as by [`stop`](Self::stop) first, so the file is complete, and the drop may take as long as that.
+/// The end of the program does the same for sessions that were not dropped. But in a callback of this library, such as
+/// a method of a data source, a session that is dropped ends without its last events: the service would wait for the
+/// thread that waits for it.
 ///
 /// ```
 /// # #[cfg(feature = "in-process")]
