@@ -50,24 +50,24 @@ pub(super) struct Local<S: DataSource> {
 }
 
 impl<S: DataSource> Local<S> {
-    /// None if the program panics: then this thread writes nothing into the instance.
-    fn new(running: &Arc<Running<S>>, name: &'static str) -> Option<Self> {
-        let incremental = contained("making", name, S::Incremental::default)?;
+    /// If the program panics, there are no values: then this thread writes nothing into the instance.
+    fn new(running: &Arc<Running<S>>, name: &'static str) -> Self {
+        let incremental = contained("making", name, S::Incremental::default);
         let (writer, intercepted) = match &running.interceptor {
             Some(interceptor) => interceptor.writer(),
             None => (running.instance.trace_writer(stall::policy(&running.instance)), None),
         };
-        Some(Self {
+        Self {
             serial: running.serial,
             name,
             running: Arc::downgrade(running),
             writer,
             intercepted,
-            values: Some(Values { incremental, states: Vec::new() }),
+            values: incremental.map(|incremental| Values { incremental, states: Vec::new() }),
             clears_seen: running.clears.load(Ordering::Relaxed),
             is_cleared: true,
             has_lost: false,
-        })
+        }
     }
 
     /// What a trace point finds, which does not run without it.
@@ -88,12 +88,20 @@ impl<S: DataSource> Local<S> {
             self.clears_seen = clears;
             self.has_lost = false;
             self.is_cleared = true;
-            let (name, values) = (self.name, self.values.take());
-            self.values = values.and_then(|Values { incremental, states }| {
-                contained("dropping", name, || drop(incremental));
-                let incremental = contained("making", name, S::Incremental::default)?;
-                Some(Values { incremental, states })
-            });
+            self.begin_anew();
+        }
+    }
+
+    fn begin_anew(&mut self) {
+        let Some(Values { incremental, states }) = self.values.take() else { return };
+        let dropped = contained("dropping", self.name, || drop(incremental));
+        let made = dropped.and_then(|()| contained("making", self.name, S::Incremental::default));
+        match made {
+            Some(incremental) => self.values = Some(Values { incremental, states }),
+            // They are of the program, too.
+            None => {
+                contained("dropping", self.name, || drop(states));
+            }
         }
     }
 }
@@ -133,7 +141,7 @@ impl<S: DataSource> Locals<S> {
         for (local, running) in self.slots.iter_mut().zip(&all) {
             let serial = local.as_ref().map(|local| local.serial);
             if serial != running.as_ref().map(|running| running.serial) {
-                *local = running.as_ref().and_then(|running| Local::new(running, instances.name));
+                *local = running.as_ref().map(|running| Local::new(running, instances.name));
             }
         }
     }

@@ -419,6 +419,107 @@ fn a_panic_of_incremental_state_ends_no_thread_of_the_library() {
     }
 }
 
+/// Its first incremental state panics.
+struct PanicsOnce;
+
+static PANICS_ONCE: Registered<PanicsOnce> = Registered::new("com.example.panics.once");
+static STATES: AtomicUsize = AtomicUsize::new(0);
+
+struct OnceState;
+
+impl Default for OnceState {
+    fn default() -> Self {
+        if STATES.fetch_add(1, Ordering::Relaxed) == 0 {
+            std::panic::resume_unwind(Box::new("on purpose"));
+        }
+        Self
+    }
+}
+
+impl DataSource for PanicsOnce {
+    type Incremental = OnceState;
+
+    fn setup(_: &DataSourceConfig) -> Self {
+        Self
+    }
+}
+
+#[test]
+fn a_thread_without_incremental_state_writes_no_more() {
+    let _alone = alone();
+    PANICS_ONCE.register();
+    let write = || {
+        PANICS_ONCE.trace(|context| {
+            context.packet(|packet| {
+                packet.for_testing().str("packet");
+            });
+        });
+    };
+    let first = started("com.example.panics.once", "");
+    write();
+    // Every thread looks at its instances again.
+    let second = started("com.example.panics.once", "");
+    write();
+    first.stop().expect("a stop");
+    second.stop().expect("a stop");
+    assert_eq!(texts(&first), [""; 0]);
+    assert_eq!(texts(&second), ["0 packet"]);
+}
+
+/// Its incremental state panics when it is dropped to begin anew.
+struct PanicsAtClear;
+
+static PANICS_AT_CLEAR: Registered<PanicsAtClear> = Registered::new("com.example.panics.at.clear");
+
+#[derive(Default)]
+struct ClearState(bool);
+
+impl Drop for ClearState {
+    fn drop(&mut self) {
+        if self.0 {
+            std::panic::resume_unwind(Box::new("on purpose"));
+        }
+    }
+}
+
+impl DataSource for PanicsAtClear {
+    type Incremental = ClearState;
+
+    fn setup(_: &DataSourceConfig) -> Self {
+        Self
+    }
+}
+
+#[test]
+fn a_thread_whose_incremental_state_panics_writes_no_more() {
+    let _alone = alone();
+    PANICS_AT_CLEAR.register();
+    let session = started("com.example.panics.at.clear", "");
+    let write = || {
+        PANICS_AT_CLEAR.trace(|context| {
+            context.packet(|packet| {
+                packet.for_testing().str("packet");
+            });
+        });
+    };
+    write();
+    // A packet that is not complete begins anew.
+    let panics = || {
+        PANICS_AT_CLEAR.trace(|context| {
+            context.packet_with(|_, state| {
+                state.0 = true;
+                std::panic::resume_unwind(Box::new(()));
+            });
+        });
+    };
+    assert!(std::panic::catch_unwind(panics).is_err());
+    write();
+    write();
+    session.stop().expect("a stop");
+    // The second one is that of the panic, and has no text.
+    assert_eq!(texts(&session), ["1 packet"]);
+}
+
 struct Plain;
 
 impl DataSource for Plain {
