@@ -21,9 +21,23 @@ pub struct Wanted;
 /// The layer wants everything, so that it is asked for everything. Its answers are those of sessions.
 static WANTS_ALL: AtomicBool = AtomicBool::new(false);
 
+/// The layer wants everything until this is dropped.
 #[cfg(feature = "log")]
-pub(super) fn want_all(all: bool) {
-    WANTS_ALL.store(all, Ordering::Relaxed);
+pub(super) struct WantsAll(());
+
+#[cfg(feature = "log")]
+impl WantsAll {
+    pub(super) fn begin() -> Self {
+        WANTS_ALL.store(true, Ordering::Relaxed);
+        Self(())
+    }
+}
+
+#[cfg(feature = "log")]
+impl Drop for WantsAll {
+    fn drop(&mut self) {
+        WANTS_ALL.store(false, Ordering::Relaxed);
+    }
 }
 
 fn wants_some() -> bool {

@@ -41,11 +41,15 @@ pub(super) fn enable() {
 
 fn rebuild() {
     let mut max_level = REBUILDING.lock().unwrap_or_else(PoisonError::into_inner);
-    // It asks all subscribers, and the layers of the program in them.
-    callback::run(format_args!("a layer that was asked for its interest"), || {
+    contained(|| {
         ask_all();
         max_level.follow_sessions();
     });
+}
+
+/// Runs what asks all subscribers, and the layers of the program in them.
+fn contained<R>(work: impl FnOnce() -> R) -> Option<R> {
+    callback::run(format_args!("a layer that was asked for its interest"), work)
 }
 
 fn ask_all() {
@@ -54,14 +58,16 @@ fn ask_all() {
 }
 
 /// Whether the logger of the program passes its records to the layer or the subscriber of this library. Makes them want
-/// everything for a moment: else they may not be asked.
+/// everything for a moment: else they may not be asked. False if a layer of the program panics.
 #[cfg(feature = "log")]
 pub(crate) fn gets_log_records() -> bool {
     let _rebuilding = REBUILDING.lock().unwrap_or_else(PoisonError::into_inner);
-    filter::want_all(true);
-    ask_all();
-    let leads_here = log_record::leads_here();
-    filter::want_all(false);
-    ask_all();
-    leads_here
+    let wants_all = filter::WantsAll::begin();
+    let leads_here = contained(|| {
+        ask_all();
+        log_record::leads_here()
+    });
+    drop(wants_all);
+    contained(ask_all);
+    leads_here.unwrap_or(false)
 }

@@ -1,13 +1,18 @@
 //! Programs that follow the guide of `tracing` and `log`: what `log` records come through `tracing-log`.
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::io;
 use std::sync::Mutex;
 
 use log::LevelFilter;
+use tracing::subscriber::Interest;
+use tracing::{Metadata, Subscriber};
+use tracing_sdk::layer::Wanted;
 use tracing_sdk::session::record;
 use tracing_subscriber::filter::LevelFilter as Level;
-use tracing_subscriber::fmt;
+use tracing_subscriber::layer::Filter;
 use tracing_subscriber::prelude::*;
+use tracing_subscriber::{Layer, Registry, fmt};
 
 use crate::Place;
 use crate::trace::events;
@@ -22,6 +27,7 @@ pub(crate) fn records_arrive_by_the_layer() {
     runs("logs with a layer");
     runs("logs with layers");
     runs("logs before there is a layer");
+    runs("logs with a layer that panics");
 }
 
 /// What a session gets of some records, without their annotations.
@@ -102,4 +108,30 @@ pub(crate) fn before_a_layer() {
     let expected: Vec<_> = RECORDED.into_iter().filter(|text| !text.ends_with('7')).collect();
     assert_eq!(recorded(), expected);
     assert_eq!(log::max_level(), LevelFilter::Info);
+}
+
+/// Panics once, when it is asked for its interest.
+struct Panics;
+
+static PANICS: AtomicBool = AtomicBool::new(false);
+
+impl<S: Subscriber> Layer<S> for Panics {
+    fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
+        if PANICS.swap(false, Ordering::Relaxed) {
+            std::panic::resume_unwind(Box::new("on purpose"));
+        }
+        Interest::always()
+    }
+}
+
+pub(crate) fn with_a_layer_that_panics() {
+    tracing_subscriber::registry().with(tracing_sdk::layer::layer()).with(Panics).init();
+    tracing::info!("a call site");
+    let wanted = || Filter::<Registry>::max_level_hint(&Wanted::default());
+    assert_eq!(wanted(), Some(Level::OFF));
+    PANICS.store(true, Ordering::Relaxed);
+    let logger = tracing_sdk::log::logger();
+    assert!(logger.install(LevelFilter::Debug).is_err(), "nobody can say what the layer gets");
+    assert!(!PANICS.load(Ordering::Relaxed), "the layer was asked");
+    assert_eq!(wanted(), Some(Level::OFF), "no session records");
 }

@@ -71,6 +71,8 @@ fn main() {
         Ok("logs with layers") => log_records::with_layers(),
         #[cfg(all(feature = "log", feature = "tracing"))]
         Ok("logs before there is a layer") => log_records::before_a_layer(),
+        #[cfg(all(feature = "log", feature = "tracing"))]
+        Ok("logs with a layer that panics") => log_records::with_a_layer_that_panics(),
         Ok("leaves a child behind") => ends::leave_a_child(),
         Ok("meets a full queue") => address::meet_a_full_queue(),
         Ok("misspells a category") => ends::misspell(),
