@@ -211,12 +211,22 @@ impl<P: AsRef<Path>> Drop for Slow<P> {
         if self.start.elapsed() <= self.limit {
             return;
         }
-        if let Some(running) = self.running.upgrade() {
+        if let Some(running) = upgrade(&self.running) {
             crate::flush();
             let path = self.path.as_ref().to_owned();
             running.dump_on_thread(move |running| running.report_numbered(&path, &mut Vec::new()));
         }
     }
+}
+
+/// None in a forked child, too: other threads of the parent may have held the locks.
+fn upgrade(running: &Weak<Running>) -> Option<Arc<Running>> {
+    let running = running.upgrade()?;
+    if running.session.is_of_parent() {
+        core::mem::forget(running);
+        return None;
+    }
+    Some(running)
 }
 
 impl Drop for FlightRecorder {
@@ -252,6 +262,10 @@ impl Running {
         path: &Path,
         kept: &mut Vec<PathBuf>,
     ) -> Result<Option<PathBuf>, SessionError> {
+        if self.session.is_of_parent() {
+            // It fails. The lock may be that of a thread which this process does not have.
+            return self.dump(path).map(|()| Some(path.to_owned()));
+        }
         // Also while the trace is written: until then, its name is free.
         let _naming = self.naming.lock().unwrap_or_else(PoisonError::into_inner);
         let count_max = self.files_max.load(Ordering::Relaxed);
@@ -305,7 +319,7 @@ impl Panics {
 }
 
 fn dump_in_hook(running: &Weak<Running>, panics: &Arc<Panics>) {
-    let Some(running) = running.upgrade() else { return };
+    let Some(running) = upgrade(running) else { return };
     if IS_DUMPING.try_with(|is_dumping| is_dumping.replace(true)).unwrap_or(true) {
         return;
     }

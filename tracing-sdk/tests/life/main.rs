@@ -17,6 +17,7 @@ mod layers;
 #[cfg(all(feature = "log", feature = "tracing"))]
 mod log_records;
 mod plugin;
+mod recorder;
 mod startup;
 mod thread_time;
 
@@ -74,6 +75,7 @@ fn main() {
         #[cfg(all(feature = "log", feature = "tracing"))]
         Ok("logs with a layer that panics") => log_records::with_a_layer_that_panics(),
         Ok("leaves a child behind") => ends::leave_a_child(),
+        Ok("forks while a trace is saved") => recorder::fork_while_a_trace_is_saved(),
         Ok("meets a full queue") => address::meet_a_full_queue(),
         Ok("misspells a category") => ends::misspell(),
         Ok(part) if part.starts_with("ends: ") => ends::end(part),
@@ -94,6 +96,7 @@ fn main() {
             the_first_events_arrive_if_init_waits();
             a_forked_process_is_a_producer_of_its_own();
             a_fork_leaves_no_lock_behind();
+            recorder::a_fork_does_not_wait_for_a_trace();
             what_is_lost_is_counted_and_the_rest_can_be_read();
             // The plugin does not see which service it is.
             if std::env::var_os("TRACED_UNDER_TEST").is_none() {
