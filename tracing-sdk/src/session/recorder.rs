@@ -266,6 +266,8 @@ impl Running {
             // It fails. The lock may be that of a thread which this process does not have.
             return self.dump(path).map(|()| Some(path.to_owned()));
         }
+        // Before the lock, for which this thread would wait in the hook.
+        let _dumping = Dumping::begin();
         // Also while the trace is written: until then, its name is free.
         let _naming = self.naming.lock().unwrap_or_else(PoisonError::into_inner);
         let count_max = self.files_max.load(Ordering::Relaxed);
@@ -304,6 +306,27 @@ thread_local! {
     static IS_DUMPING: Cell<bool> = const { Cell::new(false) };
 }
 
+fn is_dumping() -> bool {
+    IS_DUMPING.try_with(Cell::get).unwrap_or(true)
+}
+
+/// The calling thread saves a trace until this is dropped.
+struct Dumping {
+    before: bool,
+}
+
+impl Dumping {
+    fn begin() -> Self {
+        Self { before: IS_DUMPING.try_with(|is_dumping| is_dumping.replace(true)).unwrap_or(true) }
+    }
+}
+
+impl Drop for Dumping {
+    fn drop(&mut self) {
+        let _ = IS_DUMPING.try_with(|is_dumping| is_dumping.set(self.before));
+    }
+}
+
 /// What is saved when threads panic.
 struct Panics {
     path: PathBuf,
@@ -320,7 +343,7 @@ impl Panics {
 
 fn dump_in_hook(running: &Weak<Running>, panics: &Arc<Panics>) {
     let Some(running) = upgrade(running) else { return };
-    if IS_DUMPING.try_with(|is_dumping| is_dumping.replace(true)).unwrap_or(true) {
+    if is_dumping() {
         return;
     }
     if crate::callback::in_callback() {
@@ -330,5 +353,4 @@ fn dump_in_hook(running: &Weak<Running>, panics: &Arc<Panics>) {
     } else {
         panics.dump(&running);
     }
-    let _ = IS_DUMPING.try_with(|is_dumping| is_dumping.set(false));
 }
