@@ -297,6 +297,7 @@ impl Config {
     }
 
     /// Makes all producers hand over their events before each write into the file.
+    #[cfg(feature = "in-process")]
     pub(super) fn flush_before_writes(mut self) -> Self {
         self.message.write_flush_mode = Some(WriteFlushMode::WRITE_FLUSH_ENABLED);
         self
