@@ -5,7 +5,8 @@ use bytes::Bytes;
 #[cfg(feature = "host")]
 use super::order::Served;
 #[cfg(feature = "host")]
-use super::port_kind::{Disconnect, Side};
+use super::port_kind::Disconnect;
+use super::port_kind::Side;
 #[cfg(feature = "host")]
 use super::remote::{HostLink, SocketLink};
 use super::user::User;
