@@ -35,7 +35,7 @@ static STATE: State<'_> = State::new("remembered state");
 static LANES: Track<'_> = Track::named("lanes");
 
 /// Room for all events of a step, whether or not anybody polls meanwhile.
-const SHM_BYTES: u32 = if cfg!(miri) { 16 * 4096 } else { 64 * 4096 };
+pub(crate) const SHM_BYTES: u32 = if cfg!(miri) { 16 * 4096 } else { 64 * 4096 };
 /// Events of each kind that a thread records in one step.
 const ROUNDS: u32 = if cfg!(miri) { 1 } else { 10 };
 /// Events of a call of [`record`], with the ends of all slices.
@@ -69,7 +69,7 @@ impl Place {
         Self { service, producer }
     }
 
-    fn poll(&mut self) {
+    pub(crate) fn poll(&mut self) {
         self.producer.poll();
         self.service.poll();
         std::thread::yield_now();

@@ -52,6 +52,9 @@ use crate::track::{Track, describe};
 const TRACKS_MAX: usize = 8192;
 /// The longest chain of parents. Readers refuse 100 levels.
 const DEPTH_MAX: usize = 90;
+/// While events are lost, memory is asked for again after this time. The writer itself counts bytes instead, which would
+/// take a thread that records once a second about twenty seconds.
+const RETRY_NS: u64 = 1_000_000;
 
 /// Events of this process that were lost because shared memory was full.
 static LOST: AtomicU64 = AtomicU64::new(0);
@@ -170,6 +173,8 @@ pub(crate) struct Sequence {
     is_special: bool,
     /// Lost since the last event that was written.
     lost: u64,
+    /// While events are lost: when memory was last asked for in vain.
+    asked_ns: Option<u64>,
     late_ends: LateEnds,
 }
 
@@ -192,6 +197,7 @@ impl Sequence {
             last_ns: 0,
             needs_opening: true,
             lost: 0,
+            asked_ns: None,
             late_ends: LateEnds::default(),
         }
     }
@@ -263,6 +269,9 @@ impl Sequence {
         arguments: Option<&mut Arguments<'_>>,
         deliver: Deliver,
     ) -> Outcome {
+        if self.writer.is_dropping() {
+            self.retry_if_due(now_ns);
+        }
         let is_ready = (!self.needs_opening || self.open_again(now_ns))
             && spec.track.is_none_or(|track| self.describe_chain(track, now_ns, spec.time_ns));
         if !is_ready {
@@ -276,10 +285,18 @@ impl Sequence {
         };
         let is_stored = !self.writer.is_dropping();
         match is_stored {
-            true => self.lost = 0,
+            true => (self.lost, self.asked_ns) = (0, None),
             false => self.count_loss(now_ns, spec, had_arguments),
         }
         Outcome { is_stored, panic: filled.err() }
+    }
+
+    #[cold]
+    fn retry_if_due(&mut self, now_ns: u64) {
+        if self.asked_ns.is_none_or(|asked_ns| now_ns.saturating_sub(asked_ns) >= RETRY_NS) {
+            self.asked_ns = Some(now_ns);
+            self.writer.retry();
+        }
     }
 
     /// Encodes an event that has more than plain fields: arguments, a loss before it, or the time of the thread.
@@ -411,6 +428,7 @@ impl Sequence {
     #[cold]
     fn count_loss(&mut self, now_ns: u64, spec: &Spec<'_, '_>, had_arguments: bool) {
         self.needs_opening = true;
+        self.asked_ns.get_or_insert(now_ns);
         let is_end = spec.kind == TrackEventType::TYPE_SLICE_END;
         let time_ns = spec.time_ns.unwrap_or(now_ns);
         let late = LateEnd { time_ns, track: spec.track.map(Track::uuid), had_arguments };

@@ -18,6 +18,43 @@ fn late_ends_on_tracks_have_a_limit() {
     assert!(!ends.push(end(Some(7))));
 }
 
+/// A thread that records once a second would otherwise lose about twenty events, although there is memory again.
+#[cfg(all(feature = "in-process", not(feature = "off")))]
+#[test]
+fn memory_is_asked_for_again_after_a_millisecond() {
+    use super::{Arguments, Deliver, Members, RETRY_NS, Sequence, Spec};
+    use crate::event::annotate::Simple;
+    use crate::event::annotation_value::AnnotationValue;
+    use crate::intern::{EventName, StaticName};
+    use crate::source::registry;
+    use crate::tests::{A, Place, SHM_BYTES, alone};
+
+    static NAME: StaticName = StaticName::event("seldom");
+    static KEYS: [StaticName; 1] = [StaticName::key("text")];
+
+    let _alone = alone();
+    registry::register(&[&A]);
+    let mut place = Place::new();
+    let consumer = place.start();
+    let running = registry::instances().slots.into_iter().flatten().next();
+    let mut sequence = Sequence::new(running.expect("an instance"));
+    let mut is_stored = |now_ns, text: &str| {
+        let spec = Spec::instant(Members::One(&A), EventName::Static(&NAME));
+        let values = [AnnotationValue::Simple(Simple::Str(text))];
+        let mut arguments = Arguments::Annotations(&KEYS, &values);
+        sequence.write(now_ns, &spec, Some(&mut arguments), Deliver::Now).is_stored
+    };
+    let lost_ns = crate::clock::now_ns();
+    assert!(is_stored(lost_ns, "fits"));
+    assert!(!is_stored(lost_ns, &"x".repeat(SHM_BYTES as usize)), "it is larger than the memory");
+    // The service takes the chunks, and frees them.
+    (0..10).for_each(|_| place.poll());
+    assert!(!is_stored(lost_ns + RETRY_NS - 1, "early"));
+    assert!(is_stored(lost_ns + RETRY_NS, "due"));
+    assert!(is_stored(lost_ns + RETRY_NS, "after it"));
+    place.stop(consumer);
+}
+
 #[cfg(all(feature = "in-process", not(feature = "off")))]
 mod annotations {
     use client::consumer::Consumer;

@@ -139,12 +139,18 @@ impl TraceWriter {
         Some(ShortPacket::new(fragment, &mut self.short_bytes))
     }
 
+    /// While packets are dropped: the next one asks for a chunk. Without this, one asks after 1024 bytes of dropped packets
+    /// and after a [`flush`](Self::flush), because each attempt locks the arbiter and scans all pages.
+    pub fn retry(&mut self) {
+        self.stream.sink_mut().retry();
+    }
+
     fn begin_dropped(&mut self) {
         let written = self.stream.written();
         let since = *self.dropped_since.get_or_insert(written);
         if written.wrapping_sub(since) >= RETRY_BYTES {
             self.dropped_since = Some(written);
-            self.stream.sink_mut().retry();
+            self.retry();
         }
     }
 
