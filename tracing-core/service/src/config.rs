@@ -4,7 +4,7 @@ use abi::sync::Arc;
 
 use crate::buffer::{FaultIn, TraceBuffer};
 use crate::compress::Codecs;
-use crate::limits::Limits;
+use crate::limits::{self, Limits};
 use abi::ids::BufferId;
 use abi::shm::Region;
 
@@ -102,6 +102,9 @@ pub struct ServiceConfig {
     /// A seam for tests and simulations, which make limits small.
     #[doc(hidden)]
     pub limits: Limits,
+    /// Another one: see [`limits::PACKET_BYTES_MAX`].
+    #[doc(hidden)]
+    pub packet_bytes_max: usize,
 }
 
 impl ServiceConfig {
@@ -121,6 +124,7 @@ impl ServiceConfig {
             memory_bytes: 0,
             codecs: Codecs::BUILT,
             limits: Limits::DEFAULT,
+            packet_bytes_max: limits::PACKET_BYTES_MAX,
         }
     }
 }

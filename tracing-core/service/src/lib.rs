@@ -33,7 +33,7 @@
 //!    [`Input::Drained`]. A stream of `ReadBuffers` or `QueryServiceState` replies, and the commands of a producer,
 //!    pause when 256 KiB of it are in flight and continue only
 //!    then; this bounds memory, whatever the speed of the client. A pause never cuts a packet, so a window
-//!    and one packet may wait, and a packet can be as long as its buffer: replies with packets are `paced`,
+//!    and one packet of [`limits::PACKET_BYTES_MAX`] may wait: replies with packets are `paced`,
 //!    and no reason to disconnect a slow consumer. Passing the event without need does no harm; passing it
 //!    while replies still wait doubles the bytes in flight.
 //! 7. A peer that causes much work waits for its turn. Before the shell decodes a request, it asks

@@ -321,6 +321,11 @@ pub const TRIGGERS_RECEIVED_MAX: usize = 4096;
 /// Triggers of one session of which its consumer is not told yet: their delay runs, or no consumer wants to know. No
 /// snapshot is taken for further ones, which the ledger tells.
 pub const CLONE_HITS_PENDING_MAX: usize = 256;
+/// Longest packet that is read from a buffer, bytes: a longer one is left out, counted and told as an invalid one. The
+/// service copies a whole packet in one turn, for each reply, file and filter, and that takes some milliseconds for so
+/// many bytes. Upstream's data sources split what is longer than some hundred kilobytes. A trace with a packet of more
+/// than [`FIELD_BYTES_MAX`] could not be read by anybody.
+pub const PACKET_BYTES_MAX: usize = 16 << 20;
 /// Names of triggers whose activations are remembered for [`TRIGGER_WINDOW_NS`], of all users. The name goes first
 /// whose last activation is the oldest, of the user that has the most.
 pub const TRIGGER_NAMES_MAX: usize = 1024;

@@ -56,7 +56,7 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
             format!("{packets} that {who} dropped just before the session ended")
         }
         Reason::REASON_PACKETS_INVALID => {
-            format!("{} of {who} that are not valid", amount(entry, PACKETS))
+            format!("{} of {who} that are not valid, or too long", amount(entry, PACKETS))
         }
         Reason::REASON_LOCKED_OUT => {
             absent("a session lets programs of the service's user record only (lockdown_mode)")

@@ -288,6 +288,7 @@ impl<'a> PassSource<'a> {
                 sink: &mut *sink,
                 sum,
                 threshold,
+                packet_bytes_max: context.config.packet_bytes_max,
                 invalid: &mut self.invalid,
                 stopped: false,
             };
@@ -327,6 +328,7 @@ struct Drain<'a, S> {
     sink: &'a mut S,
     sum: usize,
     threshold: usize,
+    packet_bytes_max: usize,
     invalid: &'a mut InvalidPackets,
     /// By the threshold or by the sink.
     stopped: bool,
@@ -345,14 +347,15 @@ impl<S: PacketSink> TakePacket for Drain<'_, S> {
     #[inline(always)]
     fn take(&mut self, packet: PacketRef<'_>) -> bool {
         let slices: &[&[u8]] = &packet.slices;
-        if !PacketStreamValidator::validate(slices) {
+        let len = len_of(slices);
+        if len > self.packet_bytes_max || !PacketStreamValidator::validate(slices) {
             self.invalid.note(packet.producer, packet.identity);
-            self.sum += INVALID_COSTS_BYTES + len_of(slices);
+            self.sum += INVALID_COSTS_BYTES + len;
             self.stopped = self.sum >= self.threshold;
             return !self.stopped;
         }
         let suffix = self.trusted.of(&mut self.ids, packet.sequence(), packet.dropped);
-        self.sum += len_of(slices) + suffix.len();
+        self.sum += len + suffix.len();
         let result = match slices {
             [one] => self.sink.put_one(one, suffix),
             several => self.sink.put(several, suffix),
