@@ -19,6 +19,10 @@ const RECONNECT_LAST: Duration = Duration::from_secs(2);
 /// Longest pause when a service refuses the producer or soon closes the connection. A service that is locked down or
 /// full should not have to refuse the same producer all the time.
 const RECONNECT_REFUSED_LAST: Duration = Duration::from_secs(30);
+/// Longest wait for room in the queue of a service. A client that does not wait has no place in the kernel's line, so
+/// others that connect all the time would keep it out. The thread of the connection has nothing else to do, but it must
+/// see soon that its producer is dropped.
+const QUEUE_WAIT: Duration = Duration::from_millis(100);
 /// A connection that lasted this long resets the pauses.
 const GOOD_CONNECTION: Duration = Duration::from_secs(2);
 
@@ -111,9 +115,9 @@ impl Io {
         self.shared.changed.notify_all();
     }
 
-    /// One attempt. A service with a full queue counts as absent: the pause after it leaves the queue to others.
+    /// One attempt. A service whose queue stays full counts as absent.
     fn connect(&self) -> Option<Link> {
-        connect(self.again.as_ref()?, Duration::ZERO).ok()
+        connect(self.again.as_ref()?, QUEUE_WAIT).ok()
     }
 
     /// Serves one connection. Returns why it ended, and whether the service accepted the producer.
