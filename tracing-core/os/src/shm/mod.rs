@@ -230,6 +230,9 @@ fn map(fd: File, len: usize) -> Result<Region, MapError> {
     if ptr == libc::MAP_FAILED {
         return Err(failed("mmap")(io::Error::last_os_error()).into());
     }
+    // A hole that is touched takes one page of memory, and not a huge one. A kernel without huge pages refuses.
+    // SAFETY: the mapping was just made and has `len` bytes; the advice changes no byte of it.
+    let _ = unsafe { libc::madvise(ptr, len, libc::MADV_NOHUGEPAGE) };
     // The kernel never maps address zero unless it is asked to.
     let ptr = NonNull::new(ptr.cast()).ok_or(MapError::NotMemory)?;
     let region = Region::from_mapping(Box::new(Mapped { ptr, len, fd }));
