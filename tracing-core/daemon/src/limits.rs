@@ -125,6 +125,8 @@ pub const MEMORY_WAIT_TIMES: u64 = 8;
 pub const MEMORY_WAIT_NS_MAX: u64 = 10_000_000_000;
 /// How old the number of descriptors that can be opened may be, ns. Other threads open some, too.
 pub const DESCRIPTORS_ASKED_NS: u64 = 100_000_000;
+/// The same where the kernel does not know it (before Linux 6.2). To count 32,768 of them takes some 50 ms.
+pub const DESCRIPTORS_COUNTED_NS: u64 = 100 * DESCRIPTORS_ASKED_NS;
 /// A call on the socket of a peer is slow if it takes longer than this, ns. Others take some microseconds; one that
 /// moves as much as a socket has takes a tenth of this.
 pub const SLOW_CALL_NS: u64 = 2_000_000;

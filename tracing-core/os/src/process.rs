@@ -101,15 +101,24 @@ pub fn descriptors_left() -> Option<u64> {
     descriptors_open().map(|open| descriptor_limit().saturating_sub(open))
 }
 
+#[cfg(feature = "host")]
+const DESCRIPTORS: &str = "/proc/self/fd";
+
 /// How many descriptors of this process are open.
 #[cfg(feature = "host")]
 fn descriptors_open() -> Option<u64> {
-    let folder = Path::new("/proc/self/fd");
-    // Since Linux 6.2 their number is the size of the folder; before, it is 0.
-    match std::fs::metadata(folder).ok()?.len() {
-        0 => std::fs::read_dir(folder).ok().map(|all| all.count() as u64),
+    match std::fs::metadata(DESCRIPTORS).ok()?.len() {
+        0 => std::fs::read_dir(DESCRIPTORS).ok().map(|all| all.count() as u64),
         count => Some(count),
     }
+}
+
+/// Whether the kernel knows how many descriptors are open: since Linux 6.2, their number is the size of the folder.
+/// Before, that is 0, and to count them takes a microsecond or two for each.
+#[cfg(feature = "host")]
+#[must_use]
+pub fn knows_descriptors() -> bool {
+    std::fs::metadata(DESCRIPTORS).is_ok_and(|folder| folder.len() != 0)
 }
 
 /// The effective user of this process.

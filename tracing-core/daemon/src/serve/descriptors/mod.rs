@@ -11,7 +11,9 @@
 use os::process;
 use os::socket::{DESCRIPTORS_PER_MESSAGE, Openable};
 
-use crate::limits::{DESCRIPTORS_ASKED_NS, DESCRIPTORS_KEPT_MIN, DESCRIPTORS_KEPT_PART};
+use crate::limits::{
+    DESCRIPTORS_ASKED_NS, DESCRIPTORS_COUNTED_NS, DESCRIPTORS_KEPT_MIN, DESCRIPTORS_KEPT_PART,
+};
 
 /// What one turn of reading may open beside what it receives: files of a consumer, the memory of a producer.
 const PER_READ: u64 = 8;
@@ -25,6 +27,8 @@ pub(super) struct Descriptors {
     ask: Box<dyn Fn() -> Option<u64> + Send>,
     /// This many can be opened at least.
     left: u64,
+    /// After how long it is asked for again, ns.
+    valid_ns: u64,
     /// When it was asked for, and now, ns.
     asked_ns: u64,
     now_ns: u64,
@@ -35,18 +39,20 @@ pub(super) struct Descriptors {
 impl Descriptors {
     /// `left` descriptors can still be opened.
     pub(super) fn new(left: u64) -> Self {
-        Self::with(left, Box::new(process::descriptors_left))
+        Self::with(left, process::knows_descriptors(), Box::new(process::descriptors_left))
     }
 
-    fn with(left: u64, ask: Box<dyn Fn() -> Option<u64> + Send>) -> Self {
+    /// `is_known`: to ask is one call.
+    fn with(left: u64, is_known: bool, ask: Box<dyn Fn() -> Option<u64> + Send>) -> Self {
         let kept = (left / DESCRIPTORS_KEPT_PART).max(DESCRIPTORS_KEPT_MIN);
-        Self { ask, left: 0, asked_ns: 0, now_ns: 0, kept }
+        let valid_ns = if is_known { DESCRIPTORS_ASKED_NS } else { DESCRIPTORS_COUNTED_NS };
+        Self { ask, left: 0, valid_ns, asked_ns: 0, now_ns: 0, kept }
     }
 
     /// A turn of the loop begins.
     pub(super) fn begin_turn(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
-        if now_ns.saturating_sub(self.asked_ns) > DESCRIPTORS_ASKED_NS {
+        if now_ns.saturating_sub(self.asked_ns) > self.valid_ns {
             self.left = 0;
         }
     }

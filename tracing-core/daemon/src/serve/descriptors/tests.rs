@@ -7,10 +7,15 @@ const MESSAGE: u64 = DESCRIPTORS_PER_MESSAGE as u64;
 
 /// A process that can open so many, and what changes that.
 fn process(left: u64) -> (Descriptors, Arc<AtomicU64>) {
+    process_on(true, left)
+}
+
+/// Of a kernel that knows the number, or counts.
+fn process_on(is_known: bool, left: u64) -> (Descriptors, Arc<AtomicU64>) {
     let kernel = Arc::new(AtomicU64::new(left));
     let asked = Arc::clone(&kernel);
     let ask = move || Some(asked.load(Ordering::Relaxed));
-    (Descriptors::with(left, Box::new(ask)), kernel)
+    (Descriptors::with(left, is_known, Box::new(ask)), kernel)
 }
 
 /// Connections and messages take descriptors between two messages: there is room for all of the second one.
@@ -69,20 +74,22 @@ fn others_leave_the_last_ones_to_root_and_the_daemon() {
 
 #[test]
 fn the_kernel_is_asked_when_the_number_is_old() {
-    let (mut it, kernel) = process(5000);
-    it.begin_turn(DESCRIPTORS_ASKED_NS + 1);
-    assert_eq!(it.openable(false, ROOM), Openable::Any);
-    // Another thread.
-    kernel.store(10, Ordering::Relaxed);
-    it.begin_turn(2 * DESCRIPTORS_ASKED_NS + 1);
-    assert_eq!(it.openable(false, ROOM), Openable::Any);
-    it.begin_turn(2 * DESCRIPTORS_ASKED_NS + 2);
-    assert_eq!(it.openable(false, ROOM), Openable::Two);
+    for (is_known, valid_ns) in [(true, DESCRIPTORS_ASKED_NS), (false, DESCRIPTORS_COUNTED_NS)] {
+        let (mut it, kernel) = process_on(is_known, 5000);
+        it.begin_turn(valid_ns + 1);
+        assert_eq!(it.openable(false, ROOM), Openable::Any);
+        // Another thread.
+        kernel.store(10, Ordering::Relaxed);
+        it.begin_turn(2 * valid_ns + 1);
+        assert_eq!(it.openable(false, ROOM), Openable::Any);
+        it.begin_turn(2 * valid_ns + 2);
+        assert_eq!(it.openable(false, ROOM), Openable::Two);
+    }
 }
 
 #[test]
 fn a_kernel_that_does_not_tell_admits_connections_and_no_descriptors() {
-    let mut it = Descriptors::with(1000, Box::new(|| None));
+    let mut it = Descriptors::with(1000, true, Box::new(|| None));
     assert!(it.admits(true, 1));
     it.left = 0;
     assert_eq!(it.openable(true, ROOM), Openable::Nothing);
