@@ -105,17 +105,15 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
         background::leave()?;
         background::tell(true);
     }
-    let manager = systemd::Manager::connect().context("NOTIFY_SOCKET")?;
-    manager.tell("READY=1\nSTATUS=Listening").context("NOTIFY_SOCKET")?;
+    // The socket is closed at once: a service with a hole could send to all services of root with it. The manager sees
+    // the process end.
+    systemd::tell("READY=1\nSTATUS=Listening").context("NOTIFY_SOCKET")?;
     if args.unconfined {
         log("Not confined: it keeps all rights of its user");
     } else {
         log(confine(&Folders { traces, sockets }));
     }
-    let ended = server.run();
-    // A service manager that misses it sees the process end.
-    let _ = manager.tell("STOPPING=1");
-    ended.context("the service ended")?;
+    server.run().context("the service ended")?;
     Ok(0)
 }
 

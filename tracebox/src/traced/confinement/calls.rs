@@ -17,11 +17,11 @@ mod filter {
     use std::collections::BTreeMap;
 
     use libc::c_long;
-    use seccompiler::SeccompCmpArgLen::Dword;
+    use seccompiler::SeccompCmpArgLen::{Dword, Qword};
     use seccompiler::SeccompCmpOp::{Eq, MaskedEq};
     use seccompiler::{
-        BackendError, BpfProgram, Error, SeccompAction, SeccompCmpOp, SeccompCondition,
-        SeccompFilter, SeccompRule, TargetArch,
+        BackendError, BpfProgram, Error, SeccompAction, SeccompCmpArgLen, SeccompCmpOp,
+        SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
     };
 
     #[cfg(target_arch = "x86_64")]
@@ -34,20 +34,20 @@ mod filter {
     const CALLS: &[&[c_long]] = &[
         // Connections of others, and their descriptors. It makes none: what serves root could do what it asks for.
         &[libc::SYS_accept4, libc::SYS_recvmsg, libc::SYS_recvfrom, libc::SYS_sendmsg],
-        &[libc::SYS_sendto, libc::SYS_shutdown, libc::SYS_getsockopt, libc::SYS_setsockopt],
-        &[libc::SYS_getsockname, libc::SYS_getpeername, libc::SYS_socketpair, libc::SYS_close],
-        &[libc::SYS_fcntl, libc::SYS_dup, libc::SYS_dup3, libc::SYS_pipe2],
+        &[libc::SYS_shutdown, libc::SYS_getsockopt, libc::SYS_setsockopt, libc::SYS_close],
+        &[libc::SYS_getsockname, libc::SYS_getpeername, libc::SYS_dup, libc::SYS_dup3],
+        &[libc::SYS_pipe2],
         // Waiting.
         &[libc::SYS_epoll_create1, libc::SYS_epoll_ctl, libc::SYS_epoll_pwait, libc::SYS_ppoll],
         &[libc::SYS_eventfd2, libc::SYS_timerfd_create, libc::SYS_timerfd_settime],
         &[libc::SYS_futex, libc::SYS_nanosleep, libc::SYS_clock_nanosleep, libc::SYS_sched_yield],
         &[libc::SYS_restart_syscall],
         // Files: landlock says which.
-        &[libc::SYS_openat, libc::SYS_read, libc::SYS_write, libc::SYS_readv, libc::SYS_writev],
+        &[libc::SYS_read, libc::SYS_write, libc::SYS_readv, libc::SYS_writev],
         &[libc::SYS_pread64, libc::SYS_pwrite64, libc::SYS_lseek, libc::SYS_ftruncate],
         &[libc::SYS_fallocate, libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_sync_file_range],
         &[libc::SYS_copy_file_range, libc::SYS_sendfile, libc::SYS_splice, libc::SYS_flock],
-        &[libc::SYS_fchmod, libc::SYS_statx, libc::SYS_fstat, libc::SYS_newfstatat],
+        &[libc::SYS_statx, libc::SYS_fstat, libc::SYS_newfstatat],
         &[libc::SYS_fstatfs, libc::SYS_readlinkat, libc::SYS_getdents64, libc::SYS_getcwd],
         &[libc::SYS_unlinkat, libc::SYS_faccessat],
         // Memory; pages with code are refused below.
@@ -65,7 +65,7 @@ mod filter {
         &[libc::SYS_geteuid, libc::SYS_getuid, libc::SYS_getegid, libc::SYS_getgid],
         // Clocks and facts of the machine.
         &[libc::SYS_clock_gettime, libc::SYS_clock_getres, libc::SYS_gettimeofday],
-        &[libc::SYS_getrandom, libc::SYS_uname, libc::SYS_sysinfo, libc::SYS_prlimit64],
+        &[libc::SYS_getrandom, libc::SYS_uname, libc::SYS_sysinfo],
         &[libc::SYS_getrusage, libc::SYS_getcpu],
         // Answered with "there is no such call" before it comes here.
         &[libc::SYS_clone3],
@@ -74,7 +74,6 @@ mod filter {
     /// Old forms of calls above, which only this processor has.
     #[cfg(target_arch = "x86_64")]
     const OLD_CALLS: &[c_long] = &[
-        libc::SYS_open,
         libc::SYS_stat,
         libc::SYS_lstat,
         libc::SYS_access,
@@ -106,20 +105,75 @@ mod filter {
     const FIONREAD: u64 = 0x541b;
     const TCGETS: u64 = 0x5401;
 
-    /// Calls whose argument number `.1` must be one of `.2`.
-    fn with_arguments() -> Vec<(c_long, u8, SeccompCmpOp, Vec<u64>)> {
+    /// The bits of a mode by which a program gets the rights of its owner, and their like.
+    const SPECIAL_MODES: i32 = 0o7000;
+
+    /// The type of a socket, without its flags.
+    const SOCKET_TYPES: i32 = 0xf;
+
+    /// What is done with a descriptor: copies, flags, locks of files, sizes of pipes, seals. No signals to its owner.
+    const FCNTLS: &[i32] = &[
+        libc::F_DUPFD,
+        libc::F_DUPFD_CLOEXEC,
+        libc::F_GETFD,
+        libc::F_SETFD,
+        libc::F_GETFL,
+        libc::F_SETFL,
+        libc::F_GETLK,
+        libc::F_SETLK,
+        libc::F_SETLKW,
+        libc::F_OFD_GETLK,
+        libc::F_OFD_SETLK,
+        libc::F_OFD_SETLKW,
+        libc::F_GETPIPE_SZ,
+        libc::F_SETPIPE_SZ,
+        libc::F_ADD_SEALS,
+        libc::F_GET_SEALS,
+    ];
+
+    /// A call that is left if one of its arguments has one of these values.
+    struct Limited {
+        call: c_long,
+        /// Its position.
+        argument: u8,
+        /// Of numbers the kernel looks at the lower half of the register.
+        len: SeccompCmpArgLen,
+        comparison: SeccompCmpOp,
+        values: Vec<u64>,
+    }
+
+    fn limited() -> Vec<Limited> {
         let bits = |mask: i32| MaskedEq(mask.cast_unsigned().into());
         let values = |values: &[i32]| values.iter().map(|v| v.cast_unsigned().into()).collect();
         let pid = u64::from(std::process::id());
+        let number = |call, argument, comparison, values| Limited {
+            call,
+            argument,
+            len: Dword,
+            comparison,
+            values,
+        };
         vec![
             // No memory becomes code.
-            (libc::SYS_mmap, 2, bits(libc::PROT_EXEC), vec![0]),
-            (libc::SYS_mprotect, 2, bits(libc::PROT_EXEC), vec![0]),
-            (libc::SYS_clone, 0, bits(NAMESPACES), vec![0]),
-            (libc::SYS_prctl, 0, Eq, values(&[libc::PR_SET_NAME, PR_SET_VMA])),
-            // `abort`.
-            (libc::SYS_tgkill, 0, Eq, vec![pid]),
-            (libc::SYS_ioctl, 1, Eq, vec![FIONBIO, FIONREAD, TCGETS]),
+            number(libc::SYS_mmap, 2, bits(libc::PROT_EXEC), vec![0]),
+            number(libc::SYS_mprotect, 2, bits(libc::PROT_EXEC), vec![0]),
+            // No file becomes a program that runs as its owner.
+            number(libc::SYS_fchmod, 1, bits(SPECIAL_MODES), vec![0]),
+            number(libc::SYS_openat, 3, bits(SPECIAL_MODES), vec![0]),
+            #[cfg(target_arch = "x86_64")]
+            number(libc::SYS_open, 2, bits(SPECIAL_MODES), vec![0]),
+            // Nothing is sent to an address: a datagram could reach the socket of any service of root.
+            number(libc::SYS_socketpair, 1, bits(SOCKET_TYPES), values(&[libc::SOCK_STREAM])),
+            Limited { call: libc::SYS_sendto, argument: 4, len: Qword, comparison: Eq, values: vec![0] },
+            number(libc::SYS_fcntl, 1, Eq, values(FCNTLS)),
+            number(libc::SYS_clone, 0, bits(NAMESPACES), vec![0]),
+            // Threads that close sockets have descriptors of their own.
+            number(libc::SYS_unshare, 0, Eq, values(&[libc::CLONE_FILES])),
+            number(libc::SYS_prctl, 0, Eq, values(&[libc::PR_SET_NAME, PR_SET_VMA])),
+            // Of this process alone; the second one is `abort`.
+            number(libc::SYS_prlimit64, 0, Eq, vec![0, pid]),
+            number(libc::SYS_tgkill, 0, Eq, vec![pid]),
+            number(libc::SYS_ioctl, 1, Eq, vec![FIONBIO, FIONREAD, TCGETS]),
         ]
     }
 
@@ -127,9 +181,10 @@ mod filter {
         let mut rules: BTreeMap<c_long, Vec<SeccompRule>> = BTreeMap::new();
         let calls = CALLS.iter().copied().chain([OLD_CALLS]).flatten();
         rules.extend(calls.map(|&call| (call, Vec::new())));
-        for (call, argument, comparison, values) in with_arguments() {
+        for Limited { call, argument, len, comparison, values } in limited() {
             let rule = |value| {
-                let condition = SeccompCondition::new(argument, Dword, comparison.clone(), value)?;
+                let comparison = comparison.clone();
+                let condition = SeccompCondition::new(argument, len.clone(), comparison, value)?;
                 SeccompRule::new(vec![condition])
             };
             let one_each: Result<Vec<SeccompRule>, BackendError> =

@@ -3,7 +3,8 @@
 //! ```text
 //!   no new privileges   programs with set-user-id bits give none
 //!   landlock            writes: only below some folders; runs no program, opens no device
-//!   seccomp             system calls: only those that the service needs; it makes no socket and connects nowhere
+//!   seccomp             system calls: only those that the service needs; it connects nowhere, sends to no
+//!                       address, and gives no file a set-user-id bit
 //! ```
 //!
 //! Descriptors that were open before, or that a consumer passes, are not restricted: who opened them had the right to.
@@ -52,7 +53,8 @@ impl fmt::Display for Confinement {
 }
 
 /// Confines this thread, and those that it starts; system calls are restricted in all threads of the process.
-/// The threads that write the log and watch the loop run before, and keep the rights to files that they do not use.
+/// The threads that write the log, watch the loop and close sockets run before, and keep the rights to files that they do
+/// not use.
 pub(super) fn confine(folders: &Folders) -> Confinement {
     let traces: Vec<String> = folders.traces.iter().map(console::name).collect();
     // Landlock's own calls are not among those that are left.

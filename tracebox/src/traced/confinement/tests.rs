@@ -1,6 +1,7 @@
-use std::fs::{File, OpenOptions, create_dir_all};
+use std::fs::{File, OpenOptions, Permissions, create_dir_all};
 use std::io::ErrorKind::{self, PermissionDenied};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -75,6 +76,7 @@ fn confined(folder: &Path) {
     let address = listener.local_addr().unwrap();
     let socket = UnixListener::bind(folder.join("socket")).unwrap();
     let pair = UnixDatagram::pair().unwrap();
+    let receiver = UnixDatagram::bind(folder.join("datagrams")).unwrap();
     let folders = Folders { traces: vec![traces.clone()], sockets: vec![sockets.clone()] };
     let confinement = confine(&folders).to_string();
     assert!(confinement.starts_with("Confined: landlock for files, "), "{confinement}");
@@ -107,6 +109,29 @@ fn confined(folder: &Path) {
     let (datagram, _end) = pair;
     let connected = datagram.connect(name.as_pathname().unwrap());
     assert_eq!(kind(&connected), Some(PermissionDenied), "of a socket that it has");
+    let sent = datagram.send_to(b"do it", folder.join("datagrams"));
+    assert_eq!(kind(&sent), Some(PermissionDenied), "a datagram to an address");
+    drop(receiver);
+    let datagrams = UnixDatagram::pair();
+    assert_eq!(kind(&datagrams), Some(PermissionDenied), "a socket that could send one");
+    assert_eq!(kind(&UnixStream::pair()), None);
+
+    let program = File::open(traces.join("new")).unwrap();
+    let set_mode = |mode| kind(&program.set_permissions(Permissions::from_mode(mode)));
+    assert_eq!(set_mode(0o644), None);
+    let create = |name: &str, mode| {
+        let path = traces.join(name);
+        kind(&OpenOptions::new().create_new(true).write(true).mode(mode).open(path))
+    };
+    assert_eq!(create("a trace", 0o600), None);
+    for special in [0o4755, 0o2755, 0o1755] {
+        assert_eq!(set_mode(special), Some(PermissionDenied), "of a file that is there");
+        assert_eq!(create("a program", special), Some(PermissionDenied));
+    }
+    let owner = rustix::process::Pid::INIT;
+    let limit = rustix::process::Rlimit { current: Some(1), maximum: Some(1) };
+    let of_other = rustix::process::prlimit(Some(owner), rustix::process::Resource::Core, limit);
+    assert_eq!(of_other.err(), Some(rustix::io::Errno::PERM), "a limit of another process");
     let chroot = rustix::process::chroot(&traces);
     assert_eq!(chroot, Err(rustix::io::Errno::PERM), "a call that is not in the list");
     // The service starts threads.

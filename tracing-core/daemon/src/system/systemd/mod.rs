@@ -63,43 +63,30 @@ pub(super) fn listen_fds_from(
     Ok(inherited)
 }
 
-/// The service manager that started this process, if there is one and it wants to be told the state of the process.
-#[derive(Debug)]
-pub struct Manager(Option<UnixDatagram>);
-
-impl Manager {
-    /// Connects to `NOTIFY_SOCKET`, so that the process can give up the right to connect.
-    ///
-    /// # Errors
-    /// When the variable is set but nobody listens there.
-    pub fn connect() -> Result<Self, OsError> {
-        match std::env::var_os("NOTIFY_SOCKET") {
-            Some(socket) if !socket.is_empty() => Self::at(&socket),
-            _ => Ok(Self(None)),
-        }
+/// Tells the service manager that started this process `state`: lines such as `READY=1`. Nothing happens if there is none
+/// (`NOTIFY_SOCKET` is not set, or empty). No socket stays open: one that can send datagrams reaches all services of the
+/// machine.
+///
+/// # Errors
+/// When nobody listens at the address in the variable, or the datagram cannot be sent.
+pub fn tell(state: &str) -> Result<(), OsError> {
+    match std::env::var_os("NOTIFY_SOCKET") {
+        Some(socket) if !socket.is_empty() => tell_at(&socket, state),
+        _ => Ok(()),
     }
+}
 
-    pub(super) fn at(socket: &OsStr) -> Result<Self, OsError> {
-        let on = |error: std::io::Error| failed("connect")(error).on(socket.display());
-        let address = match socket.as_bytes().strip_prefix(b"@") {
-            Some(name) => SocketAddr::from_abstract_name(name),
-            None => SocketAddr::from_pathname(socket),
-        };
-        let sender = UnixDatagram::unbound().map_err(failed("socket"))?;
-        // A manager that does not read must not block the daemon.
-        sender.set_nonblocking(true).map_err(failed("fcntl"))?;
-        sender.connect_addr(&address.map_err(on)?).map_err(on)?;
-        Ok(Self(Some(sender)))
-    }
-
-    /// Tells it `state`: lines such as `READY=1`.
-    ///
-    /// # Errors
-    /// When the datagram cannot be sent.
-    pub fn tell(&self, state: &str) -> Result<(), OsError> {
-        let Some(sender) = &self.0 else { return Ok(()) };
-        sender.send(state.as_bytes()).map(drop).map_err(failed("sendto"))
-    }
+fn tell_at(socket: &OsStr, state: &str) -> Result<(), OsError> {
+    let on = |error: std::io::Error| failed("connect")(error).on(socket.display());
+    let address = match socket.as_bytes().strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name),
+        None => SocketAddr::from_pathname(socket),
+    };
+    let sender = UnixDatagram::unbound().map_err(failed("socket"))?;
+    // A manager that does not read must not block the daemon.
+    sender.set_nonblocking(true).map_err(failed("fcntl"))?;
+    sender.connect_addr(&address.map_err(on)?).map_err(on)?;
+    sender.send(state.as_bytes()).map(drop).map_err(failed("sendto"))
 }
 
 #[cfg(test)]
