@@ -30,6 +30,7 @@
 //! | `socket/vsock` | `socket`, `bind`, `listen`, `connect` | virtual machines |
 //! | `sys` | those that the standard library lacks | the calls of a client |
 //! | `thread` | `gettid`, `getpriority`, `setpriority`, `pthread_create` ... | the calling thread, and new ones |
+//! | `thread/own_descriptors` | `unshare`, `close_range` | a thread whose descriptors are closed when it ends |
 //! | `thread/scheduling` | `setpriority`, `sched_setscheduler` | a thread that runs faster for a session |
 
 #![allow(clippy::disallowed_methods, reason = "clocks are read here")]

@@ -49,7 +49,7 @@ pub(crate) struct Message {
 }
 
 /// The result of a call that returns -1 for an error.
-fn checked(result: c_int) -> io::Result<c_int> {
+pub(crate) fn checked(result: c_int) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 

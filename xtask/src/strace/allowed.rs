@@ -14,6 +14,8 @@ enum Only {
     With(usize, &'static [&'static str]),
     /// On a connection that was accepted and that nothing was done with but to ask who it is.
     Untouched,
+    /// On a descriptor that was sent in a message, which has another one of the file.
+    Sent,
     /// It wakes others, or waits for a lock.
     Locks,
     /// Memory of no file, or a file in memory that nobody else has yet.
@@ -22,7 +24,7 @@ enum Only {
     NotShared,
 }
 
-use Only::{Always, Locks, NonBlocking, NotShared, On, OwnMemory, Untouched, With};
+use Only::{Always, Locks, NonBlocking, NotShared, On, OwnMemory, Sent, Untouched, With};
 
 struct Allowed {
     calls: &'static [&'static str],
@@ -107,6 +109,12 @@ const ALLOWED: &[Allowed] = &[
         Untouched,
         "the listener takes no descriptors, so none waits in the connection",
     ),
+    needed(
+        &["close"],
+        Sent,
+        "a thread receives the message later, and has the last descriptor: one that ends, whose sockets are closed \
+         without waiting",
+    ),
     seldom(&["statx", "fstat", "newfstatat", "fstatfs"], On(0, SHARED), "the same"),
     seldom(
         &["statx", "stat", "newfstatat"],
@@ -185,6 +193,8 @@ pub struct Descriptors {
     non_blocking: BTreeSet<String>,
     /// Connections with which nothing was done.
     untouched: BTreeSet<String>,
+    /// Those that were sent in a message and are open here.
+    sent: BTreeSet<String>,
     /// Files in memory that are not mapped yet. Only this thread has them.
     fresh: BTreeSet<String>,
     /// Where such files, and those of peers, were mapped.
@@ -194,8 +204,8 @@ pub struct Descriptors {
 impl Descriptors {
     /// Of a thread of a process that mapped this.
     pub fn new(memory: &Mapped) -> Self {
-        let (non_blocking, untouched, fresh) = Default::default();
-        Self { non_blocking, untouched, fresh, shared: memory.shared() }
+        let (non_blocking, untouched, sent, fresh) = Default::default();
+        Self { non_blocking, untouched, sent, fresh, shared: memory.shared() }
     }
 
     /// Notes what `call` does.
@@ -210,6 +220,8 @@ impl Descriptors {
             }
         }
         match call.name {
+            "sendmsg" if !call.result.starts_with('-') => self.sent.extend(sent(call)),
+            "close" => drop(self.sent.remove(call.argument(0))),
             "memfd_create" => drop(self.fresh.insert(call.result.to_owned())),
             "mmap" if self.fresh.remove(call.argument(4)) => {
                 self.shared.insert(call.result.to_owned());
@@ -234,6 +246,12 @@ impl Descriptors {
     }
 }
 
+/// The descriptor in a message.
+fn sent(call: &Call<'_>) -> Option<String> {
+    let (_, control) = call.argument(1).split_once("SCM_RIGHTS, cmsg_data=[")?;
+    Some(control.split_once("]}")?.0.to_owned())
+}
+
 /// Whether the loop may make this call.
 pub fn is_allowed(call: &Call<'_>, descriptors: &Descriptors) -> bool {
     let is_it = |allowed: &&Allowed| allowed.calls.contains(&call.name);
@@ -243,6 +261,7 @@ pub fn is_allowed(call: &Call<'_>, descriptors: &Descriptors) -> bool {
             file(call.argument(index)).is_some_and(|f| kinds.iter().any(|k| f.starts_with(k)))
         }
         NonBlocking => descriptors.non_blocking.contains(call.argument(0)),
+        Sent => descriptors.sent.contains(call.argument(0)),
         Untouched => descriptors.untouched.contains(call.argument(0)),
         With(index, flags) => has_flag(call.argument(index), flags),
         Locks => {

@@ -66,6 +66,10 @@ fn allows_beside(other: &str, line: &str) -> bool {
     sum.verdict().map_err(|error| assert!(error.contains(last), "{error}")).is_ok()
 }
 
+/// Sends a descriptor in a message.
+const SENDS_9: &str = "sendmsg(4<socket:[5]>, {msg_name=NULL, msg_control=[{cmsg_len=20, cmsg_level=SOL_SOCKET, \
+    cmsg_type=SCM_RIGHTS, cmsg_data=[9<socket:[8]>]}], msg_flags=0}, MSG_DONTWAIT|MSG_NOSIGNAL)";
+
 #[test]
 fn calls_that_return_at_once() {
     for line in [
@@ -82,6 +86,7 @@ fn calls_that_return_at_once() {
         "accept4(3<socket:[7]>, NULL, NULL, SOCK_CLOEXEC) = 9<socket:[8]>\n\
          setsockopt(9<socket:[8]>, SOL_SOCKET, SO_OOBINLINE, [1], 4) = 0\n\
          close(9<socket:[8]>)",
+        &format!("{SENDS_9} = 1\nclose(9<socket:[8]>)"),
         "clock_gettime(CLOCK_THREAD_CPUTIME_ID, {tv_sec=1, tv_nsec=2})",
         "futex(0x5, FUTEX_WAIT_BITSET_PRIVATE, 2, NULL, FUTEX_BITSET_MATCH_ANY)",
     ] {
@@ -96,6 +101,8 @@ fn calls_that_may_wait() {
         "write(9</tmp/x>, \"a\", 1)",
         "read(9<socket:[8]>, \"\", 1)",
         "close(9<socket:[8]>)",
+        &format!("{SENDS_9} = -1 EAGAIN\nclose(9<socket:[8]>)"),
+        &format!("{SENDS_9} = 1\nclose(9<socket:[8]>) = 0\nclose(9<socket:[8]>)"),
         "accept4(3<socket:[7]>, NULL, NULL, SOCK_CLOEXEC) = 9<socket:[8]>\n\
          setsockopt(9<socket:[8]>, SOL_SOCKET, 0x53, [1], 4) = 0\n\
          close(9<socket:[8]>)",

@@ -83,7 +83,7 @@ impl Daemon {
         let calls = Calls::new();
         let (left, own_uid) = (descriptors_left(), process::effective_uid());
         let lines = engine.logger.lines().cloned();
-        let closer = EndCloser(Closer::new(CloserLimits::new(left, own_uid)));
+        let closer = EndCloser(Closer::start(CloserLimits::new(left, own_uid)));
         let connections = Connections::new(left, own_uid);
         engine.files.share(left, own_uid);
         engine.files.share_memory(engine.memory_bytes);
@@ -264,7 +264,7 @@ impl Daemon {
             Err(error) => {
                 // Of a user that is nobody.
                 let origin = Origin { client, uid: u32::MAX };
-                self.closer.0.take_refused(origin, listener, stream);
+                self.closer.0.refuse(origin, listener, stream);
                 self.engine.log(None, LogLevel::Error, &format!("{error}"));
                 return false;
             }
@@ -288,7 +288,7 @@ impl Daemon {
                     peer.machine_id = PeerIdentity::machine_id_of(&stream.peer_machine());
                 }
                 if !stream.has_no_descriptors() {
-                    closer.take_refused(origin, listener, stream);
+                    closer.refuse(origin, listener, stream);
                 }
                 self.engine.counters.refused();
                 self.engine.fault(about, &refused.to_string());

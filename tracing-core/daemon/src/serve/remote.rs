@@ -387,8 +387,10 @@ impl Drop for SocketLink {
             if !self.has_ended && !self.call_time.has_slow() {
                 stream.shutdown();
             }
-            // In this order.
-            self.closer.take_socket(self.origin, (stream, self.slot.take()));
+            if let Err(stream) = self.closer.end_socket(stream) {
+                // In this order.
+                self.closer.take_socket(self.origin, (stream, self.slot.take()));
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 //! | file | calls | for |
 //! |---|---|---|
 //! | `closer` | `close`, on threads | descriptors that peers passed |
+//! | `closer/sockets` | `sendmsg`, `recvmsg`, the ends of threads | the same for sockets |
 //! | `file` | `open` (`O_EXCL`), `fchmod`, `write`, `pread`, `fdatasync`, `ftruncate` ... | traces of the service |
 //! | `identity` | `setgroups`, `setresgid`, `setresuid` of a thread, `capget` | files of a consumer |
 //! | `mapper` | `mmap`, `munmap`, on a thread | memory that peers have, too |

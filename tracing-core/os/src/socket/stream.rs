@@ -98,6 +98,13 @@ impl Stream {
         Self { fd, unix }
     }
 
+    /// One end of [`pair`](Self::pair), by its descriptor.
+    #[cfg(feature = "host")]
+    #[must_use]
+    pub fn of_pair(fd: OwnedFd) -> Self {
+        Self { fd, unix: true }
+    }
+
     /// Whether descriptors can pass: AF_UNIX.
     #[must_use]
     pub fn is_unix(&self) -> bool {

@@ -3,6 +3,8 @@
 //! New threads come from `pthread_create`, not from the standard library, so that a forked process can have some:
 //! `pthread` says what stands in the way.
 
+#[cfg(feature = "host")]
+mod own_descriptors;
 mod pthread;
 #[cfg(feature = "service")]
 mod scheduling;
@@ -15,6 +17,8 @@ use std::io;
 use crate::sys;
 use abi::sync::{Arc, AtomicU32, Ordering, Weak};
 
+#[cfg(feature = "host")]
+pub use self::own_descriptors::{copy_descriptor, copy_descriptors};
 #[cfg(feature = "service")]
 pub use self::scheduling::{Scheduling, nice, schedule};
 

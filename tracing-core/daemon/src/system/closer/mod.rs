@@ -4,7 +4,9 @@
 //! likes; see `os::socket::Openable`. So the loop of the daemon never drops such a value: it gives it to the closer.
 //!
 //! ```text
-//!   loop ── take ──> waiting of user A ──┐
+//!   loop ── end_socket ──> threads that end, whose sockets are closed without waiting (sockets)
+//!      │
+//!      └─── take ──> waiting of user A ──┐
 //!                    waiting of user B ──┼──> at most 32 threads, two for a user ──> dropped
 //!                    waiting of root   ──┘    two of them for root and the user of the daemon
 //! ```
@@ -15,20 +17,21 @@
 //! the thread is back. The same holds while too many descriptors of a user wait, or of all users but root and that of
 //! the daemon: what more a peer sends is not received, and its connection is cut ([`NoRoom`]). A descriptor that waits
 //! in a connection for the rest of its request counts, too ([`PeerFd`]). Users with next to none have a part of their
-//! own, so that a few users cannot keep all others out. A socket that waits does not count, because its connection has
-//! a place among those of its user until it is closed.
+//! own, so that a few users cannot keep all others out.
 //!
-//! A connection that was refused has no such place. Where the kernel can refuse descriptors (Linux 6.16), none waits in
-//! it, and it is closed at once. Elsewhere, while too many of one listener wait, that one accepts nothing: they would
-//! take the descriptors of all. Users have no shares there: the kernel tells the user of a connection once it is
-//! accepted, and then it can be neither closed nor given back.
+//! Fifteen users together can use all threads but two. Then what other users passed waits. The last two threads are for
+//! root and the user of the daemon.
 //!
-//! Fifteen users together can use all threads but two. Then what other users passed waits, and so do the sockets of
-//! their connections, each with its place among those of its user. The last two threads are for root and the user of
-//! the daemon.
+//! Where no thread can have descriptors of its own (before Linux 5.9, or in a container that forbids it), sockets wait for
+//! these threads, too. One that waits does not count, because its connection has a place among those of its user until it
+//! is closed. A connection that was refused has no such place. While too many of one listener wait, that one accepts
+//! nothing: they would take the descriptors of all. Users have no shares there: the kernel tells the user of a connection
+//! once it is accepted, and then it can be neither closed nor given back.
 //!
 //! The closer does not change the options of a socket that it closes, such as `SO_LINGER`: other processes may share
 //! it, and files of other kinds wait, too.
+
+mod sockets;
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -39,12 +42,14 @@ use abi::ids::ClientId;
 use abi::map::SortedMap;
 use abi::sync::{Arc, AtomicUsize, Condvar, Mutex, Ordering, lock};
 use os::clock;
+use os::socket::Stream;
 
 use crate::limits::{
     CLOSER_THREADS_KEPT, CLOSER_THREADS_MAX, CLOSER_THREADS_PER_USER_MAX, CLOSER_WAITING_AT_FIRST,
     CLOSER_WAITING_MAX, CLOSER_WAITING_MIN, CLOSER_WAITING_PER_USER_MAX,
 };
 use crate::system::own_user::OwnUser;
+use sockets::SocketCloser;
 
 /// How long a `close` may take before its user counts as stuck, ns: far longer than freeing the largest memory.
 pub(crate) const STUCK_NS: u64 = 1_000_000_000;
@@ -147,6 +152,7 @@ impl Default for CloserLimits {
 #[derive(Default)]
 struct Shared {
     max: CloserLimits,
+    sockets: Option<SocketCloser>,
     state: Mutex<State>,
     /// Descriptors that wait in connections. Read without the lock.
     held: AtomicUsize,
@@ -236,6 +242,28 @@ fn forget_one<K: Ord + Copy>(counts: &mut SortedMap<K, usize>, key: &K) {
 impl Closer {
     pub(crate) fn new(max: CloserLimits) -> Self {
         Self(Arc::new(Shared { max, ..Shared::default() }))
+    }
+
+    /// The same, with threads that close sockets without waiting, where the system lets it have them. No descriptor of a
+    /// peer is open yet.
+    pub(crate) fn start(max: CloserLimits) -> Self {
+        let sockets = SocketCloser::start();
+        Self(Arc::new(Shared { max, sockets, ..Shared::default() }))
+    }
+
+    /// Closes the socket of a connection without waiting. It comes back where there is no thread for it, or too many wait.
+    pub(crate) fn end_socket(&self, socket: Stream) -> Result<(), Stream> {
+        match &self.0.sockets {
+            Some(sockets) => sockets.close(socket),
+            None => Err(socket),
+        }
+    }
+
+    /// Closes a connection that was refused, and that came to the listener with this key.
+    pub(crate) fn refuse(&self, from: Origin, listener: u64, socket: Stream) {
+        if let Err(socket) = self.end_socket(socket) {
+            self.take_refused(from, listener, socket);
+        }
     }
 
     /// Drops a received descriptor on a thread.

@@ -283,3 +283,56 @@ fn a_few_users_leave_room_for_the_first_descriptors_of_others() {
     assert_eq!([1, 3].map(capacity), [Ok(8), Ok(8)]);
     assert_eq!(capacity(2), Err(NoRoom::OfUser));
 }
+
+#[path = "../../../tests/slow/mod.rs"]
+mod slow;
+
+/// A connection, and its other end, which has sent a descriptor that takes an hour to close.
+fn connection_with_slow() -> (Stream, Stream, std::net::TcpStream) {
+    let (ours, peer) = Stream::pair().unwrap();
+    let (slow, receiver) = slow::slow_to_close();
+    // The message has another descriptor of the same socket, so this one closes at once.
+    assert_eq!(peer.send(&[std::io::IoSlice::new(b"x")], Some(slow.as_fd())).unwrap(), 1);
+    (ours, peer, receiver)
+}
+
+/// Waits until the last descriptor of the other end is closed.
+fn wait_for_end(peer: &Stream) {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let mut fds = [PollFd::new(peer, PollFlags::RDHUP)];
+    let minute = rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 };
+    assert_eq!(poll(&mut fds, Some(&minute)).unwrap(), 1, "a thread waits in a close");
+}
+
+#[test]
+fn sockets_are_closed_without_waiting() {
+    let closer = Closer::start(CloserLimits::new(0, OWN_UID));
+    // More than one thread closes, and more threads than a user may have.
+    let mut receivers = Vec::new();
+    for _ in 0..CLOSER_THREADS_PER_USER_MAX + 2 {
+        let (ours, peer, receiver) = connection_with_slow();
+        closer.refuse(from(7), 1, ours);
+        wait_for_end(&peer);
+        receivers.push(receiver);
+    }
+    assert_eq!(closer.pending(), 0, "no other thread has to wait");
+}
+
+/// Also if they come faster than they are closed. The threads keep none.
+#[test]
+fn many_sockets_are_closed() {
+    let closer = Closer::start(CloserLimits::new(0, OWN_UID));
+    let (sockets, peers): (Vec<_>, Vec<_>) = (0..300).map(|_| Stream::pair().unwrap()).unzip();
+    sockets.into_iter().for_each(|socket| closer.refuse(from(7), 1, socket));
+    peers.iter().for_each(wait_for_end);
+}
+
+#[test]
+fn threads_for_sockets_keep_nothing_open() {
+    let (ours, peer) = Stream::pair().unwrap();
+    let closer = Closer::start(CloserLimits::new(0, OWN_UID));
+    // Open when the thread was started, and closed here.
+    drop(ours);
+    wait_for_end(&peer);
+    drop(closer);
+}
