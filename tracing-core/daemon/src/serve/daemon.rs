@@ -36,6 +36,9 @@ const KEY_SIGNALS: u64 = 1;
 const KEY_ALARM: u64 = 2;
 pub(super) const KEY_LISTENERS: u64 = 3;
 
+/// The beginning of a turn that no time passes since: it is not over before it has served enough.
+pub(super) const TIME_UNLIMITED: u64 = u64::MAX;
+
 /// Bytes read from one connection in a turn.
 const READ_BYTES: usize = 128 * 1024;
 
@@ -159,8 +162,7 @@ impl Daemon {
             let signalled = signals.as_mut().is_some_and(|s| s.take() > 0);
             failed.is_none() && !signalled && deadline.left() != Some(Duration::ZERO)
         });
-        // As if no time had passed: all that is queued is sent.
-        self.flush(u64::MAX);
+        self.flush(TIME_UNLIMITED);
         failed.map_or(Ok(()), Err)
     }
 

@@ -26,37 +26,37 @@ fn a_listener_that_fails_is_left_alone_for_a_while() {
 /// Other peers are served between them.
 #[test]
 fn a_flood_of_connections_takes_several_turns() {
-    let mut it = Stopped::new("flood");
-    let clients = it.connect(ACCEPTS_PER_TURN + 10);
-    it.daemon().accept(daemon::KEY_LISTENERS);
-    assert_eq!(it.connected(), ACCEPTS_PER_TURN);
-    it.daemon().accept(daemon::KEY_LISTENERS);
-    assert_eq!(it.connected(), clients.len());
+    let mut daemon = ManualDaemon::new("flood");
+    let clients = daemon.connect(ACCEPTS_PER_TURN + 10);
+    daemon.inner().accept(daemon::KEY_LISTENERS);
+    assert_eq!(daemon.connected(), ACCEPTS_PER_TURN);
+    daemon.inner().accept(daemon::KEY_LISTENERS);
+    assert_eq!(daemon.connected(), clients.len());
 }
 
 /// Else those that connect and leave at once become ever more. Refused ones take no place.
 #[test]
 fn few_connections_are_added_while_others_wait() {
-    let mut it = Stopped::new("behind");
-    let _clients = it.connect(ACCEPTS_PER_TURN);
-    it.daemon().accept(daemon::KEY_LISTENERS);
-    let _more = it.connect(ACCEPTS_PER_TURN);
-    let keys = it.keys();
+    let mut daemon = ManualDaemon::new("behind");
+    let _clients = daemon.connect(ACCEPTS_PER_TURN);
+    daemon.inner().accept(daemon::KEY_LISTENERS);
+    let _more = daemon.connect(ACCEPTS_PER_TURN);
+    let keys = daemon.keys();
     let mut after = |began_ns, count: usize| {
-        it.serve(&keys[..count], began_ns);
-        let before = it.connected();
-        it.daemon().accept(daemon::KEY_LISTENERS);
-        it.connected() - before
+        daemon.serve(&keys[..count], began_ns);
+        let before = daemon.connected();
+        daemon.inner().accept(daemon::KEY_LISTENERS);
+        daemon.connected() - before
     };
-    assert_eq!(after(long_ago(), 10), ADMITTED_WHEN_BEHIND);
-    assert_eq!(after(long_ago(), 10), ADMITTED_WHEN_BEHIND);
-    assert_eq!(after(LATER, 10), ACCEPTS_PER_TURN - 2 * ADMITTED_WHEN_BEHIND);
+    assert_eq!(after(time_used_up(), 10), ADMITTED_WHEN_BEHIND);
+    assert_eq!(after(time_used_up(), 10), ADMITTED_WHEN_BEHIND);
+    assert_eq!(after(TIME_UNLIMITED, 10), ACCEPTS_PER_TURN - 2 * ADMITTED_WHEN_BEHIND);
 
-    let _more = it.connect(ADMITTED_WHEN_BEHIND + 5);
-    it.daemon().connections = Connections::new(0, os::process::effective_uid());
-    it.serve(&keys[..10], long_ago());
-    it.daemon().accept(daemon::KEY_LISTENERS);
-    assert_eq!(it.server.handle().stats().refused as usize, ADMITTED_WHEN_BEHIND + 5);
+    let _more = daemon.connect(ADMITTED_WHEN_BEHIND + 5);
+    daemon.inner().connections = Connections::new(0, os::process::effective_uid());
+    daemon.serve(&keys[..10], time_used_up());
+    daemon.inner().accept(daemon::KEY_LISTENERS);
+    assert_eq!(daemon.server.handle().stats().refused as usize, ADMITTED_WHEN_BEHIND + 5);
 }
 
 /// Waits for the test when it is closed.
@@ -72,9 +72,9 @@ impl Drop for Slow {
 /// Before Linux 6.16 each has a descriptor of the daemon until it is closed.
 #[test]
 fn a_socket_whose_refused_connections_do_not_close_accepts_none_and_others_do() {
-    let mut it = Stopped::new("stuck");
+    let mut daemon = ManualDaemon::new("stuck");
     let closer = Closer::new(CloserLimits::new(0, 0));
-    it.daemon().closer = EndCloser(closer.clone());
+    daemon.inner().closer = EndCloser(closer.clone());
     let (producers, consumers) = (daemon::KEY_LISTENERS, daemon::KEY_LISTENERS + 1);
     let from = Origin { client: ClientId::new(7), uid: 7 };
     let (begin, begun) = mpsc::channel();
@@ -84,52 +84,52 @@ fn a_socket_whose_refused_connections_do_not_close_accepts_none_and_others_do() 
         begun.recv().unwrap();
         held
     });
-    let _client = it.connect(1);
+    let _client = daemon.connect(1);
     while !closer.has_too_many_refused(producers, 2) {
         closer.take_refused(from, producers, ());
     }
     let before_ns = os::clock::boot_ns();
     for _ in 0..2 {
-        it.daemon().accept(producers);
-        assert_eq!((it.connected(), it.server.handle().stats().faults), (0, 1));
+        daemon.inner().accept(producers);
+        assert_eq!((daemon.connected(), daemon.server.handle().stats().faults), (0, 1));
     }
-    let _consumer = Stream::connect(&Address::Path(it.directory.join("consumer"))).unwrap();
-    it.daemon().accept(consumers);
-    assert_eq!(it.connected(), 1, "the other socket");
-    let due_ns = it.daemon().accepting.due_ns().unwrap();
+    let _consumer = Stream::connect(&Address::Path(daemon.directory.join("consumer"))).unwrap();
+    daemon.inner().accept(consumers);
+    assert_eq!(daemon.connected(), 1, "the other socket");
+    let due_ns = daemon.inner().accepting.due_ns().unwrap();
     assert!(due_ns >= before_ns + accepting::ACCEPT_PAUSE_NS);
-    it.daemon().accepting.resume_if_due(due_ns - 1).unwrap();
-    assert_eq!(it.daemon().accepting.due_ns(), Some(due_ns));
+    daemon.inner().accepting.resume_if_due(due_ns - 1).unwrap();
+    assert_eq!(daemon.inner().accepting.due_ns(), Some(due_ns));
     drop(held);
     while closer.pending() > 0 {
         std::thread::yield_now();
     }
-    it.daemon().accepting.resume_if_due(due_ns).unwrap();
-    it.daemon().accept(producers);
-    assert_eq!(it.connected(), 2);
+    daemon.inner().accepting.resume_if_due(due_ns).unwrap();
+    daemon.inner().accept(producers);
+    assert_eq!(daemon.connected(), 2);
 }
 
 /// The kernel may have no room for a watch at the moment when a pause ends.
 #[test]
 fn a_socket_that_cannot_be_watched_is_tried_again() {
-    let mut it = Stopped::new("watch");
+    let mut daemon = ManualDaemon::new("watch");
     let key = daemon::KEY_LISTENERS;
-    let daemon = it.daemon();
-    daemon.accepting.pause(key, 0);
+    let inner = daemon.inner();
+    inner.accepting.pause(key, 0);
     // It cannot be added twice.
-    let poller = abi::sync::Arc::clone(&daemon.poller);
-    poller.add(daemon.accepting.listener(key), 1, true, false).unwrap();
-    daemon.resume_accepting();
-    assert!(daemon.accepting.is_paused(key));
-    let due_ns = daemon.accepting.due_ns().unwrap();
+    let poller = abi::sync::Arc::clone(&inner.poller);
+    poller.add(inner.accepting.listener(key), 1, true, false).unwrap();
+    inner.resume_accepting();
+    assert!(inner.accepting.is_paused(key));
+    let due_ns = inner.accepting.due_ns().unwrap();
     assert!(due_ns > accepting::ACCEPT_PAUSE_NS, "later than before");
-    poller.remove(daemon.accepting.listener(key)).unwrap();
-    daemon.accepting.resume_if_due(due_ns).unwrap();
-    assert_eq!(daemon.accepting.due_ns(), None);
-    assert_eq!(it.server.handle().stats().faults, 1);
-    let _client = it.connect(1);
-    it.daemon().accept(key);
-    assert_eq!(it.connected(), 1);
+    poller.remove(inner.accepting.listener(key)).unwrap();
+    inner.accepting.resume_if_due(due_ns).unwrap();
+    assert_eq!(inner.accepting.due_ns(), None);
+    assert_eq!(daemon.server.handle().stats().faults, 1);
+    let _client = daemon.connect(1);
+    daemon.inner().accept(key);
+    assert_eq!(daemon.connected(), 1);
 }
 
 /// Requests that do not end keep their descriptors. The log tells whose are too many.
@@ -140,30 +140,30 @@ fn a_connection_is_cut_for_the_descriptors_of_its_user_or_of_all() {
     std::fs::create_dir_all(&directory).unwrap();
     let mut options = options(&directory);
     options.log = Box::new(move |_, line| lines.send(line.to_string()).unwrap());
-    let mut it = Stopped { server: Server::bind(options).unwrap(), directory };
+    let mut daemon = ManualDaemon { server: Server::bind(options).unwrap(), directory };
     // Four of a user, six of all, and eight with the first ones of users.
     let closer = Closer::new(CloserLimits::new(0, 500));
-    it.daemon().closer = EndCloser(closer.clone());
-    let clients = it.connect(3);
-    it.daemon().accept(daemon::KEY_LISTENERS);
+    daemon.inner().closer = EndCloser(closer.clone());
+    let clients = daemon.connect(3);
+    daemon.inner().accept(daemon::KEY_LISTENERS);
     let null = std::fs::File::open("/dev/null").unwrap();
     let hold = |uid: u32| {
         let origin = Origin { client: ClientId::new(1), uid };
         PeerFd::received(null.try_clone().unwrap().into(), &closer, origin)
     };
     let _held = [7, 7, 7, 7, 8, 8].map(hold);
-    let keys = it.keys();
+    let keys = daemon.keys();
     for ((client, key), uid) in clients.iter().zip(&keys).zip(7..) {
-        let peer = it.daemon().engine.peers.get_mut(&ClientId::new(*key)).unwrap();
+        let peer = daemon.inner().engine.peers.get_mut(&ClientId::new(*key)).unwrap();
         let Link::Socket(link) = &mut peer.link else { panic!("no socket") };
         link.origin.uid = uid;
         client.send(&[IoSlice::new(BIND)], Some(null.as_fd())).unwrap();
     }
-    it.serve(&keys, LATER);
-    let stats = it.server.handle().stats();
+    daemon.serve(&keys, TIME_UNLIMITED);
+    let stats = daemon.server.handle().stats();
     assert_eq!((stats.connected, stats.cut_stuck, stats.cut_broken), (1, 2, 0), "{stats:?}");
-    assert_eq!(it.keys(), keys[2..], "a user that has none");
-    it.daemon().engine.end_log();
+    assert_eq!(daemon.keys(), keys[2..], "a user that has none");
+    daemon.inner().engine.end_log();
     let lines: Vec<String> = logged.try_iter().collect();
     for text in ["descriptors of its user wait", "descriptors of all users together wait"] {
         assert!(lines.iter().any(|line| line.contains(text)), "{text}: {lines:?}");

@@ -22,6 +22,7 @@ use protos::{
 use protozero::Message as _;
 
 use super::connections::Connections;
+use super::daemon::TIME_UNLIMITED;
 use super::peer::PeerConnection;
 use super::*;
 use crate::in_process::InProcessService;
@@ -36,13 +37,13 @@ use service::Input;
 /// As long as it takes: a machine under load must not make a test fail.
 const FOREVER: Duration = Duration::MAX;
 
-/// A daemon in a directory of its own.
-struct Daemon {
+/// A daemon in a directory of its own, whose loop runs on a thread.
+struct RunningDaemon {
     service: Option<InProcessService>,
     directory: PathBuf,
 }
 
-impl Daemon {
+impl RunningDaemon {
     fn start(name: &str) -> Self {
         let directory = std::env::temp_dir().join(format!("serve-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
@@ -79,7 +80,7 @@ impl Daemon {
     }
 }
 
-impl Drop for Daemon {
+impl Drop for RunningDaemon {
     fn drop(&mut self) {
         self.service.take().unwrap().stop().unwrap();
         let left: Vec<_> = std::fs::read_dir(&self.directory).unwrap().collect();
@@ -172,12 +173,12 @@ const GET_COMMANDS: &[u8] = b"\x0c\0\0\0\x10\x03\x2a\x08\x08\x01\x10\x05\x1a\x00
 const BIND: &[u8] = b"\x12\0\0\0\x10\x01\x1a\x0e\x0a\x0cProducerPort";
 
 /// A daemon whose loop the test runs.
-struct Stopped {
+struct ManualDaemon {
     server: Server,
     directory: PathBuf,
 }
 
-impl Stopped {
+impl ManualDaemon {
     fn new(name: &str) -> Self {
         let directory = std::env::temp_dir().join(format!("serve-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
@@ -189,7 +190,7 @@ impl Stopped {
         (0..count).map(|_| Stream::connect(&address).unwrap()).collect()
     }
 
-    fn daemon(&mut self) -> &mut daemon::Daemon {
+    fn inner(&mut self) -> &mut daemon::Daemon {
         &mut self.server.daemon
     }
 
@@ -197,28 +198,26 @@ impl Stopped {
         self.server.handle().stats().connections as usize
     }
 
-    /// Serves the connections with these keys, as if all were ready, in a turn that began then.
+    /// Serves the connections with these keys, as if all were ready, in a turn that began at `began_ns`.
     fn serve(&mut self, keys: &[u64], began_ns: u64) {
         let ready = |key: &u64| os::poll::Ready { key: *key, readable: true, writable: false };
-        self.daemon().serve(&mut keys.iter().map(ready).collect(), began_ns);
-        self.daemon().flush(LATER);
+        self.inner().serve(&mut keys.iter().map(ready).collect(), began_ns);
+        self.inner().flush(TIME_UNLIMITED);
     }
 
     fn keys(&mut self) -> Vec<u64> {
-        self.daemon().engine.peers.keys().map(|client| client.get()).collect()
+        self.inner().engine.peers.keys().map(|client| client.get()).collect()
     }
 }
 
-impl Drop for Stopped {
+impl Drop for ManualDaemon {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
 
 /// For a turn that is over as soon as it has served one connection.
-fn long_ago() -> u64 {
+fn time_used_up() -> u64 {
     os::clock::mono_ns() - 10_000_000
 }
 
-/// For a turn that does not end before it has served enough.
-const LATER: u64 = u64::MAX;

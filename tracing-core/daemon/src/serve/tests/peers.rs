@@ -30,7 +30,7 @@ fn connections_of_a_user_keep_so_much_together() {
             rest = &rest[sent..];
             let connected: Vec<_> = server.daemon.engine.peers.keys().copied().collect();
             connected.into_iter().for_each(|client| server.daemon.read(client));
-            server.daemon.flush(LATER);
+            server.daemon.flush(TIME_UNLIMITED);
         }
         clients.push(client);
     }
@@ -86,7 +86,7 @@ fn replies_to_a_producer_do_not_fill_its_socket() {
         server.daemon.read(id);
         while server.daemon.engine.host(id).unwrap().has_events() {
             server.daemon.engine.turn();
-            server.daemon.flush(LATER);
+            server.daemon.flush(TIME_UNLIMITED);
         }
     }
     let (_, waits_for_room) = server.daemon.engine.host(id).unwrap().wanted();
@@ -108,7 +108,7 @@ fn replies_to_a_peer_that_is_gone_are_dropped() {
 
 #[test]
 fn producers_come_and_go() {
-    let daemon = Daemon::start("producers");
+    let daemon = RunningDaemon::start("producers");
     let sources = |consumer: &mut Consumer| {
         let state = consumer.query_service_state(false).unwrap();
         (state.producers.len(), state.data_sources.len())
@@ -131,7 +131,7 @@ fn producers_come_and_go() {
 
 #[test]
 fn a_server_takes_nobodys_place() {
-    let daemon = Daemon::start("place");
+    let daemon = RunningDaemon::start("place");
     let refused = Server::bind(options(&daemon.directory)).unwrap_err();
     assert_eq!(refused, BindError::Listen(ListenError::InUse(daemon.producer())));
     let text = format!("cannot listen on {}: another service is running there", daemon.producer());
@@ -149,7 +149,7 @@ fn a_server_takes_nobodys_place() {
 
 #[test]
 fn everybody_is_told_when_the_service_ends() {
-    let mut daemon = Daemon::start("end");
+    let mut daemon = RunningDaemon::start("end");
     let mut consumers = daemon.consumers();
     for consumer in &mut consumers {
         consumer.enable_tracing(&TraceConfig::default(), None).unwrap();
@@ -162,7 +162,7 @@ fn everybody_is_told_when_the_service_ends() {
         let request = ProducerRequest::GetAsyncCommand(Default::default());
         producer.send(request, true, Attachment::None).unwrap()
     });
-    let next = Daemon { service: None, directory: daemon.directory.clone() };
+    let next = RunningDaemon { service: None, directory: daemon.directory.clone() };
     daemon.service.take().unwrap().stop().unwrap();
     for mut consumer in consumers {
         let told = consumer.wait(Some(FOREVER));
@@ -189,7 +189,7 @@ fn everybody_is_told_when_the_service_ends() {
 
 #[test]
 fn too_long_a_frame_ends_only_its_own_connection() {
-    let daemon = Daemon::start("frame");
+    let daemon = RunningDaemon::start("frame");
     let stream = Stream::connect(&daemon.producer()).unwrap();
     let burst = [BIND, &131_069_u32.to_le_bytes()].concat();
     send_raw(&stream, &burst);
@@ -201,7 +201,7 @@ fn too_long_a_frame_ends_only_its_own_connection() {
 
 #[test]
 fn leaving_in_the_middle_of_anything_harms_nobody() {
-    let daemon = Daemon::start("leave");
+    let daemon = RunningDaemon::start("leave");
     let invoke = b"\x14\0\0\0\x10\x02\x2a\x10\x08\x01\x10\x01\x1a\x08\x1a\x04test\x20\x01\x20\x00";
     let commands = b"\x0c\0\0\0\x10\x03\x2a\x08\x08\x01\x10\x05\x1a\x00\x20\x00";
     let whole = [BIND, invoke, commands].concat();
@@ -216,7 +216,7 @@ fn leaving_in_the_middle_of_anything_harms_nobody() {
 
 #[test]
 fn a_producer_that_does_not_read_is_cut() {
-    let daemon = Daemon::start("slow");
+    let daemon = RunningDaemon::start("slow");
     let stream = Stream::connect(&daemon.producer()).unwrap();
     send_raw(&stream, BIND);
     // Calls that fail are answered whatever the caller wants; each answer is ten bytes.
@@ -232,7 +232,7 @@ fn a_producer_that_does_not_read_is_cut() {
 
 #[test]
 fn a_consumer_that_does_not_read_waits_with_its_questions() {
-    let daemon = Daemon::start("patient");
+    let daemon = RunningDaemon::start("patient");
     let stream = Stream::connect(&daemon.consumer()).unwrap();
     let mut consumer = SocketConnection::<ConsumerPort>::from_stream(stream).unwrap();
     let mut producer = SocketConnection::<ProducerPort>::connect(&daemon.producer()).unwrap();
@@ -290,7 +290,7 @@ fn write_large(producer: &mut dyn Connection<ProducerPort>, writer: WriterId, le
 #[test]
 fn a_packet_of_the_longest_kind_and_one_that_is_longer() {
     for kind in 0..2 {
-        let daemon = Daemon::start(&format!("long-{kind}"));
+        let daemon = RunningDaemon::start(&format!("long-{kind}"));
         let mut producer = SocketConnection::<ProducerPort>::connect(&daemon.producer()).unwrap();
         call(&mut producer, initialize());
         call(&mut producer, register("long"));
@@ -368,7 +368,7 @@ fn a_peer_that_is_a_little_late_is_neither_paused_nor_cut() {
 #[test]
 fn a_thousand_idle_producers_are_not_looked_at() {
     let _ = os::process::raise_descriptor_limit();
-    let daemon = Daemon::start("thousand");
+    let daemon = RunningDaemon::start("thousand");
     let handle = daemon.service.as_ref().unwrap().handle().clone();
     let connect = || {
         let mut producer = SocketConnection::<ProducerPort>::connect(&daemon.producer()).ok()?;

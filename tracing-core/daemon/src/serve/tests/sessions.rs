@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn a_config_that_fits_into_no_request_is_an_error() {
-    let daemon = Daemon::start("long");
+    let daemon = RunningDaemon::start("long");
     for mut consumer in daemon.consumers() {
         let config = TraceConfig {
             unique_session_name: Some("x".repeat(abi::limits::IPC_ARGS_BYTES_MAX)),
@@ -75,7 +75,7 @@ fn a_service_ends_with_a_file_that_takes_nothing() {
 
 #[test]
 fn a_session_from_start_to_end() {
-    let daemon = Daemon::start("session");
+    let daemon = RunningDaemon::start("session");
     for mut consumer in daemon.consumers() {
         consumer.enable_tracing(&one_buffer(), None).unwrap();
         assert_eq!(consumer.wait(Some(Duration::ZERO)).unwrap(), Waited::TimedOut);
@@ -95,7 +95,7 @@ fn a_session_from_start_to_end() {
 
 #[test]
 fn a_config_the_service_refuses() {
-    let daemon = Daemon::start("refused");
+    let daemon = RunningDaemon::start("refused");
     let config = TraceConfig { duration_ms: Some(u32::MAX), ..one_buffer() };
     for mut consumer in daemon.consumers() {
         consumer.enable_tracing(&config, None).unwrap();
@@ -109,7 +109,7 @@ fn a_config_the_service_refuses() {
 
 #[test]
 fn a_trace_goes_into_the_file_that_came_along() {
-    let daemon = Daemon::start("file");
+    let daemon = RunningDaemon::start("file");
     for (index, mut consumer) in daemon.consumers().into_iter().enumerate() {
         let path = daemon.directory.join(format!("trace-{index}"));
         let mut file =
@@ -138,7 +138,7 @@ fn on_a_small_disk(bytes: u64) -> std::fs::File {
 
 #[test]
 fn a_full_disk_ends_the_session_and_leaves_whole_packets() {
-    let daemon = Daemon::start("full");
+    let daemon = RunningDaemon::start("full");
     for mut consumer in daemon.consumers() {
         let mut disk = on_a_small_disk(4096);
         // The packet that quotes the config finds no room; those before it do.
@@ -162,7 +162,7 @@ fn a_full_disk_ends_the_session_and_leaves_whole_packets() {
 
 #[test]
 fn waking_interrupts_the_wait_once() {
-    let daemon = Daemon::start("wake");
+    let daemon = RunningDaemon::start("wake");
     for mut consumer in daemon.consumers() {
         consumer.enable_tracing(&one_buffer(), None).unwrap();
         let waker = consumer.waker();

@@ -18,24 +18,24 @@ fn connect_producer(engine: &mut Engine) -> ClientId {
 #[test]
 fn a_turn_serves_so_many_connections() {
     const MORE: usize = 10;
-    let mut it = Stopped::new("serves");
-    let clients = it.connect(CONNECTIONS_PER_TURN + MORE);
-    while it.connected() < clients.len() {
-        it.daemon().accept(daemon::KEY_LISTENERS);
+    let mut daemon = ManualDaemon::new("serves");
+    let clients = daemon.connect(CONNECTIONS_PER_TURN + MORE);
+    while daemon.connected() < clients.len() {
+        daemon.inner().accept(daemon::KEY_LISTENERS);
     }
     for client in &clients {
         assert!(client.send(&[IoSlice::new(BIND)], None).unwrap() > 0);
     }
-    let keys = it.keys();
+    let keys = daemon.keys();
     let mut answers_after = |began_ns| {
-        it.serve(&keys, began_ns);
+        daemon.serve(&keys, began_ns);
         let answered =
             |client: &&Stream| matches!(client.receive(&mut [0; 4096]), Ok(Raw::Bytes(..)));
         clients.iter().filter(answered).count()
     };
-    assert_eq!(answers_after(long_ago()), 1);
-    assert_eq!(answers_after(LATER), CONNECTIONS_PER_TURN);
-    assert_eq!(answers_after(LATER), MORE - 1, "those that were not served before come first");
+    assert_eq!(answers_after(time_used_up()), 1);
+    assert_eq!(answers_after(TIME_UNLIMITED), CONNECTIONS_PER_TURN);
+    assert_eq!(answers_after(TIME_UNLIMITED), MORE - 1, "those that were not served before come first");
 }
 
 /// A turn handles requests of [`CONNECTIONS_PER_TURN`] connections at most. The others have their turn later.
@@ -165,29 +165,29 @@ fn large_requests_take_several_turns() {
 /// other one waiting.
 #[test]
 fn a_turn_sends_to_so_many_connections() {
-    let mut it = Stopped::new("sends");
-    let clients = it.connect(10);
-    while it.connected() < clients.len() {
-        it.daemon().accept(daemon::KEY_LISTENERS);
+    let mut daemon = ManualDaemon::new("sends");
+    let clients = daemon.connect(10);
+    while daemon.connected() < clients.len() {
+        daemon.inner().accept(daemon::KEY_LISTENERS);
     }
     for client in &clients {
         assert!(send_raw(client, BIND));
     }
-    let keys = it.keys();
+    let keys = daemon.keys();
     let ready = |key: &u64| os::poll::Ready { key: *key, readable: true, writable: false };
-    it.daemon().serve(&mut keys.iter().map(ready).collect(), LATER);
+    daemon.inner().serve(&mut keys.iter().map(ready).collect(), TIME_UNLIMITED);
     for turns in 1..=clients.len() {
-        it.daemon().engine.wake.clear();
-        it.daemon().flush(long_ago());
-        assert!(it.daemon().engine.wake.clear() || turns == clients.len(), "the rest has its turn");
+        daemon.inner().engine.wake.clear();
+        daemon.inner().flush(time_used_up());
+        assert!(daemon.inner().engine.wake.clear() || turns == clients.len(), "the rest has its turn");
         let answered =
             |client: &&Stream| matches!(client.receive(&mut [0; 4096]), Ok(Raw::Bytes(..)));
         assert_eq!(clients.iter().filter(answered).count(), 1, "{turns}");
-        assert!(it.daemon().engine.dirty.iter().count() + 1 >= clients.len());
-        it.daemon().engine.dirty = keys.iter().map(|key| ClientId::new(*key)).collect();
+        assert!(daemon.inner().engine.dirty.iter().count() + 1 >= clients.len());
+        daemon.inner().engine.dirty = keys.iter().map(|key| ClientId::new(*key)).collect();
     }
-    it.daemon().flush(LATER);
-    assert!(it.daemon().engine.dirty.iter().next().is_none());
+    daemon.inner().flush(TIME_UNLIMITED);
+    assert!(daemon.inner().engine.dirty.iter().next().is_none());
 }
 
 /// A turn handles answers of files until it has taken long. The rest has its turn later.
@@ -197,12 +197,12 @@ fn a_turn_handles_so_many_answers_of_files() {
     let answer = || Input::FileWritten { file: FileId::new(99), result: Ok(()) };
     engine.answers.extend([(); 3].map(|()| answer()));
     for left in [2, 1] {
-        assert!(engine.process_file_answers(long_ago()));
+        assert!(engine.process_file_answers(time_used_up()));
         assert_eq!(engine.answers.len(), left);
         assert!(engine.wake.clear(), "the rest has its turn");
     }
     engine.answers.push_back(answer());
-    assert!(engine.process_file_answers(LATER));
+    assert!(engine.process_file_answers(TIME_UNLIMITED));
     assert_eq!((engine.answers.len(), engine.wake.clear()), (0, false));
-    assert!(!engine.process_file_answers(LATER));
+    assert!(!engine.process_file_answers(TIME_UNLIMITED));
 }

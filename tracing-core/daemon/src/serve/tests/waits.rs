@@ -6,7 +6,7 @@ use os::socket::Openable;
 
 /// Two producers of two users, neither of which is root or the user of the daemon.
 struct World {
-    it: Stopped,
+    daemon: ManualDaemon,
     streams: Vec<Stream>,
     keys: [ClientId; 2],
 }
@@ -16,21 +16,21 @@ const OTHER: User = User::Local(u32::MAX - 3);
 
 impl World {
     fn new(name: &str) -> Self {
-        let mut it = Stopped::new(name);
-        let streams = it.connect(2);
-        while it.connected() < 2 {
-            it.daemon().accept(daemon::KEY_LISTENERS);
+        let mut daemon = ManualDaemon::new(name);
+        let streams = daemon.connect(2);
+        while daemon.connected() < 2 {
+            daemon.inner().accept(daemon::KEY_LISTENERS);
         }
-        let keys = [0, 1].map(|index| ClientId::new(it.keys()[index]));
+        let keys = [0, 1].map(|index| ClientId::new(daemon.keys()[index]));
         for (key, user) in keys.into_iter().zip([SLOW, OTHER]) {
-            it.daemon().engine.peers.get_mut(&key).unwrap().user = user;
+            daemon.inner().engine.peers.get_mut(&key).unwrap().user = user;
         }
-        Self { it, streams, keys }
+        Self { daemon, streams, keys }
     }
 
     /// Makes one of them wait; its time has passed already when the loop looks.
     fn wait(&mut self) {
-        self.it.daemon().engine.waits.charge(SLOW, 1, 0);
+        self.daemon.inner().engine.waits.charge(SLOW, 1, 0);
     }
 
     fn bind(&self) {
@@ -42,14 +42,14 @@ impl World {
     /// What the poller tells.
     fn ready(&mut self) -> Vec<u64> {
         let mut ready = Vec::new();
-        self.it.daemon().poller.wait(&mut ready, Some(Duration::ZERO)).unwrap();
+        self.daemon.inner().poller.wait(&mut ready, Some(Duration::ZERO)).unwrap();
         let keys = ready.iter().map(|event| event.key);
         keys.filter(|key| *key >= super::engine::FIRST_CLIENT).collect()
     }
 
     fn serve_ready(&mut self) {
         let keys = self.ready();
-        self.it.serve(&keys, LATER);
+        self.daemon.serve(&keys, TIME_UNLIMITED);
     }
 
     /// Who has got an answer since the last call.
@@ -59,7 +59,7 @@ impl World {
     }
 
     fn link(&mut self, index: usize) -> &mut super::remote::SocketLink {
-        let peer = self.it.daemon().engine.peers.get_mut(&self.keys[index]);
+        let peer = self.daemon.inner().engine.peers.get_mut(&self.keys[index]);
         let Some(PeerConnection { link: Link::Socket(link), .. }) = peer else {
             panic!("it is cut")
         };
@@ -77,8 +77,8 @@ fn the_loop_does_not_look_at_connections_of_a_user_that_waits() {
     let left = rustix::io::ioctl_fionread(world.link(0).as_fd().unwrap());
     assert_eq!(left, Ok(BIND.len() as u64), "a call that receives may take long, too");
     assert_eq!(world.ready(), [], "nothing wakes the loop");
-    assert_eq!(world.it.daemon().due_ns(), Some(8), "but the alarm");
-    world.it.daemon().resume_waiting();
+    assert_eq!(world.daemon.inner().due_ns(), Some(8), "but the alarm");
+    world.daemon.inner().resume_waiting();
     world.serve_ready();
     assert_eq!(world.answered(), [true, false]);
 }
@@ -89,16 +89,16 @@ fn a_user_that_waits_is_sent_nothing() {
     world.bind();
     let keys = world.ready();
     let ready = |key: &u64| os::poll::Ready { key: *key, readable: true, writable: false };
-    world.it.daemon().serve(&mut keys.iter().map(ready).collect(), LATER);
+    world.daemon.inner().serve(&mut keys.iter().map(ready).collect(), TIME_UNLIMITED);
     world.wait();
-    world.it.daemon().flush(LATER);
+    world.daemon.inner().flush(TIME_UNLIMITED);
     assert_eq!(world.answered(), [false, true]);
     world.serve_ready();
     assert_eq!(world.answered(), [false, false]);
     assert_eq!(world.ready(), [], "room wakes nobody");
-    world.it.daemon().resume_waiting();
-    world.it.daemon().engine.turn();
-    world.it.daemon().flush(LATER);
+    world.daemon.inner().resume_waiting();
+    world.daemon.inner().engine.turn();
+    world.daemon.inner().flush(TIME_UNLIMITED);
     assert_eq!(world.answered(), [true, false]);
 }
 
@@ -110,11 +110,11 @@ fn replies_are_queued_for_a_user_that_waits() {
     world.wait();
     world.serve_ready();
     let key = world.keys[0];
-    world.it.daemon().engine.host(key).unwrap().receive(BIND, None).unwrap();
-    world.it.daemon().engine.process_events(key);
-    world.it.daemon().flush(LATER);
+    world.daemon.inner().engine.host(key).unwrap().receive(BIND, None).unwrap();
+    world.daemon.inner().engine.process_events(key);
+    world.daemon.inner().flush(TIME_UNLIMITED);
     assert!(world.link(0).host.wanted().1, "something is queued");
-    world.it.daemon().resume_waiting();
+    world.daemon.inner().resume_waiting();
     world.serve_ready();
     assert_eq!(world.answered(), [true, true]);
 }
@@ -129,9 +129,9 @@ fn the_queue_of_a_user_that_waits_has_a_limit() {
         world.link(0).host.reply(CallId::new(1), reply, false, None).unwrap();
     }
     let key = world.keys[0];
-    world.it.daemon().engine.dirty.insert(key);
-    world.it.daemon().flush(LATER);
-    assert_eq!(world.it.server.handle().stats().cut_slow, 1);
+    world.daemon.inner().engine.dirty.insert(key);
+    world.daemon.inner().flush(TIME_UNLIMITED);
+    assert_eq!(world.daemon.server.handle().stats().cut_slow, 1);
 }
 
 /// What a user that waits has sent before waits, too.
@@ -139,19 +139,19 @@ fn the_queue_of_a_user_that_waits_has_a_limit() {
 fn no_request_of_a_user_that_waits_is_handled() {
     let mut world = World::new("waits-requests");
     for key in world.keys {
-        let engine = &mut world.it.daemon().engine;
+        let engine = &mut world.daemon.inner().engine;
         engine.host(key).unwrap().receive(BIND, None).unwrap();
         engine.backlog.insert(key);
     }
     world.wait();
     let turn = |world: &mut World| {
-        world.it.daemon().engine.turn();
-        world.it.daemon().engine.wake.clear();
-        world.it.daemon().flush(LATER);
-        (world.answered(), world.it.daemon().engine.wake.clear())
+        world.daemon.inner().engine.turn();
+        world.daemon.inner().engine.wake.clear();
+        world.daemon.inner().flush(TIME_UNLIMITED);
+        (world.answered(), world.daemon.inner().engine.wake.clear())
     };
     assert_eq!(turn(&mut world), (vec![false, true], false));
-    world.it.daemon().resume_waiting();
+    world.daemon.inner().resume_waiting();
     assert_eq!(turn(&mut world), (vec![true, false], false));
 }
 
@@ -161,10 +161,10 @@ fn root_and_the_user_of_the_daemon_do_not_wait() {
     let own = User::Local(os::process::effective_uid());
     let (key, engine_user) = (world.keys[0], |user| user != User::Local(0) && user != own);
     for user in [User::Local(0), own, SLOW, User::Remote] {
-        world.it.daemon().engine.peers.get_mut(&key).unwrap().user = user;
+        world.daemon.inner().engine.peers.get_mut(&key).unwrap().user = user;
         world.link(0).call_time.add(1_000_000, 0);
-        world.it.daemon().charge(key);
-        assert_eq!(world.it.daemon().engine.waits.has(user), engine_user(user), "{user}");
+        world.daemon.inner().charge(key);
+        assert_eq!(world.daemon.inner().engine.waits.has(user), engine_user(user), "{user}");
     }
 }
 
@@ -173,13 +173,13 @@ fn root_and_the_user_of_the_daemon_do_not_wait() {
 fn nothing_more_is_sent_after_a_call_that_took_long() {
     let mut world = World::new("waits-call");
     for key in world.keys {
-        world.it.daemon().engine.host(key).unwrap().receive(BIND, None).unwrap();
-        world.it.daemon().engine.process_events(key);
+        world.daemon.inner().engine.host(key).unwrap().receive(BIND, None).unwrap();
+        world.daemon.inner().engine.process_events(key);
     }
     world.link(0).call_time.add(1_000_000, 0);
-    world.it.daemon().flush(LATER);
+    world.daemon.inner().flush(TIME_UNLIMITED);
     assert_eq!(world.answered(), [false, true]);
-    assert!(world.it.daemon().engine.waits.has(SLOW));
+    assert!(world.daemon.inner().engine.waits.has(SLOW));
 }
 
 /// The end of a connection whose calls take long, or whose peer has ended, is told where it is closed: the call that
@@ -235,7 +235,7 @@ fn a_connection_whose_calls_take_long_is_cut() {
         world.link(0).call_time.take_owed();
     }
     world.serve_ready();
-    let stats = world.it.server.handle().stats();
+    let stats = world.daemon.server.handle().stats();
     assert_eq!((stats.connected, stats.cut_slow, stats.faults), (1, 1, 1), "{stats:?}");
     assert_eq!(read_to_end(&world.streams[0]), 0, "it gets no answer");
 }
