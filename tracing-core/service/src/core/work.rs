@@ -370,11 +370,12 @@ impl Service {
         let end = self.cx.work.saturating_add(left);
         let Some(session) = self.sessions.get_mut(id) else { return };
         let (producers, consumers) = (&mut self.producers, &mut self.consumers);
-        if !session.work.todo.is_empty() || !stop::let_go(session, end, producers, &mut self.cx) {
+        if !session.work.todo.is_empty()
+            || !stop::release(session, &reason, end, producers, consumers, &mut self.cx)
+        {
             session.work.todo.push_back(Todo::Release(reason));
-            return self.queue_if_exhausted(WorkOwner::Session(id));
+            self.queue_if_exhausted(WorkOwner::Session(id));
         }
-        stop::release(session, reason, consumers, &mut self.cx);
     }
 
     /// Removes what a producer leaves behind, as far as `left` allows.

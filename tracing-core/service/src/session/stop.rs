@@ -3,7 +3,9 @@
 //! ```text
 //!   Disable ──> StopInstances ──> [acks, or StopTimeout] ──> Finalise ──> Scrape ──> NoteEnd ──> LimitCopyTime
 //!                                                                         ──> FinishFile ──> ReportEnd
-//!   Free ──> FailFlushes ──> FailClonesOf ──> FailCloneReply ──> Disable ──> Release ──> [file closed] ──> Erase
+//!
+//!   Free ──> FailFlushes ──> FailClonesOf ──> FailCloneReply ──> Disable, as above
+//!        ──> Release: its instances, its producers, its consumer ──> [its file is closed] ──> Erase: its buffers
 //! ```
 //!
 //! Each of these is a [`Step`], which the part does that owns the state. A session that ends is *disabled*: it records
@@ -312,12 +314,15 @@ pub(crate) fn report_end(session: &mut Session, consumers: &mut Consumers, cx: &
     }
 }
 
-/// Separates a session from its instances and its producers, until the work of `cx` is `end`. Returns whether none
-/// are left.
-pub(crate) fn let_go(
+/// Separates a session from its instances, its producers and then its consumer, until the work of `cx` is `end`.
+/// Returns whether that is done. The consumer, if still there, is told of the end and may enable another session; a
+/// file is completed in the background.
+pub(crate) fn release(
     session: &mut Session,
+    reason: &EndError,
     end: u64,
     producers: &mut Producers,
+    consumers: &mut Consumers,
     cx: &mut Context,
 ) -> bool {
     let Session { id, instances, buffers, producers: of, .. } = session;
@@ -332,14 +337,17 @@ pub(crate) fn let_go(
             break;
         }
     }
-    instances.len() == 0 && of.is_empty()
+    let is_separated = instances.len() == 0 && of.is_empty();
+    if is_separated {
+        release_consumer(session, reason, consumers, cx);
+    }
+    is_separated
 }
 
-/// Separates a session from its consumer, after its instances and its producers. The consumer, if still there, is told
-/// of the end and may enable another session; a file is completed in the background.
-pub(crate) fn release(
+/// Separates a session from its consumer.
+fn release_consumer(
     session: &mut Session,
-    reason: EndError,
+    reason: &EndError,
     consumers: &mut Consumers,
     cx: &mut Context,
 ) {
@@ -353,7 +361,7 @@ pub(crate) fn release(
         cx.out.close_file(file.id);
     }
     session.life.set_freed();
-    let error = session.end_report.take().unwrap_or(reason);
+    let error = session.end_report.take().unwrap_or_else(|| reason.clone());
     if let Some(client) = session.consumer.take() {
         refuse_to_detach(session, client, consumers, cx);
         // Also if its file is still being created, and there was no end to note.
