@@ -110,7 +110,7 @@ fn config_and_cause(config: &ServiceConfig, machine_id: u32, session: &Session) 
     let trace_config = packet(config, machine_id, None, |p| {
         p.trace_config_raw(&body);
     });
-    let cloned_for = session.pending.clone_trigger.as_ref().map(|hit| {
+    let cloned_for = session.unread_events.clone_trigger.as_ref().map(|hit| {
         packet(config, machine_id, Some(hit.at_ns), |p| {
             fill_trigger(p.clone_snapshot_trigger(), hit);
         })
@@ -120,32 +120,32 @@ fn config_and_cause(config: &ServiceConfig, machine_id: u32, session: &Session) 
 
 /// Triggers that are not in the trace yet.
 fn triggers(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec<Vec<u8>> {
-    let pending = &mut session.pending;
-    let new = pending.triggers.iter().skip(pending.triggers_emitted);
+    let events = &mut session.unread_events;
+    let new = events.triggers.iter().skip(events.triggers_emitted);
     let packets = new
         .map(|hit| packet(config, machine_id, Some(hit.at_ns), |p| fill_trigger(p.trigger(), hit)))
         .collect();
-    pending.triggers_emitted = pending.triggers.len();
+    events.triggers_emitted = events.triggers.len();
     packets
 }
 
 /// The events of a session that were not read yet, by time; those of one instant in the order in which one causes
 /// the next.
 fn events(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec<Vec<u8>> {
-    let events = std::mem::take(&mut session.pending.lifecycle);
+    let events = std::mem::take(&mut session.unread_events.lifecycle);
     let last = |kind| events.iter().rposition(|(k, _)| *k == kind);
     // A clone begins with a flush, and ends when it is made.
     let flush = last(Lifecycle::FlushStarted);
     let end = last(Lifecycle::TracingDisabled).unwrap_or(events.len());
     let mut all: Vec<(u64, Vec<u8>)> = Vec::new();
     let mut cloned = Vec::new();
-    for (index, at_ns) in std::mem::take(&mut session.pending.buffers_cloned) {
+    for (index, at_ns) in std::mem::take(&mut session.unread_events.buffers_cloned) {
         let packet = event(config, machine_id, at_ns, |e| {
             e.buffer_cloned(index);
         });
         cloned.push((at_ns, packet));
     }
-    let mut clone_started = session.pending.clone_started.take().map(|at_ns| {
+    let mut clone_started = session.unread_events.clone_started.take().map(|at_ns| {
         let packet = event(config, machine_id, at_ns, |e| {
             e.clone_started(true);
         });
@@ -167,13 +167,13 @@ fn events(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec
             w.data_source().producer_name(producer).data_source_name(source);
         }
     };
-    if let Some(slow) = session.pending.slow_start.take() {
+    if let Some(slow) = session.unread_events.slow_start.take() {
         let packet = event(config, machine_id, slow.at_ns, |e| {
             list(&slow, e.slow_starting_data_sources());
         });
         all.push((slow.at_ns, packet));
     }
-    if let Some(slow) = session.pending.flush_slow.take() {
+    if let Some(slow) = session.unread_events.flush_slow.take() {
         let packet = event(config, machine_id, slow.at_ns, |e| {
             list(&slow, e.last_flush_slow_data_sources());
         });
@@ -184,7 +184,7 @@ fn events(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec
 }
 
 fn concurrent(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec<Vec<u8>> {
-    let mut events: Vec<_> = std::mem::take(&mut session.pending.concurrent).into();
+    let mut events: Vec<_> = std::mem::take(&mut session.unread_events.concurrent).into();
     sort_by_time(&mut events, |e| e.at_ns);
     let encode = |e: ConcurrentEvent| {
         packet(config, machine_id, Some(e.at_ns), |p| {
@@ -210,17 +210,17 @@ pub(crate) fn of_pass(
 ) -> Vec<Vec<u8>> {
     let builtin = session.builtin();
     let mut packets = Vec::new();
-    let mut snapshots: Vec<Now> = session.pending.first_snapshot.take().into_iter().collect();
-    snapshots.extend(std::mem::take(&mut session.pending.snapshots));
+    let mut snapshots: Vec<Now> = session.unread_events.first_snapshot.take().into_iter().collect();
+    snapshots.extend(std::mem::take(&mut session.unread_events.snapshots));
     // Some may be from before the start, and readers refuse one that goes back.
     sort_by_time(&mut snapshots, |snapshot| snapshot.boot_ns);
     for snapshot in snapshots {
         packets.push(clock_snapshot(config, machine, session, &snapshot));
     }
-    if std::mem::take(&mut session.pending.sync_marker) {
+    if std::mem::take(&mut session.unread_events.sync_marker) {
         packets.push(sync_marker(config));
     }
-    let first = !std::mem::replace(&mut session.pending.initial_done, true);
+    let first = !std::mem::replace(&mut session.unread_events.initial_done, true);
     if builtin.disable_trace_config != Some(true) {
         if first {
             packets.extend(config_and_cause(config, machine, session));

@@ -156,7 +156,7 @@ fn takes(
 fn handle_hit(session: &mut Session, hit: TriggerHit, producer: &mut Producer, cx: &mut Context) {
     let first = !std::mem::replace(&mut session.triggered, true);
     let (id, delay_ms) = (session.id, hit.delay_ms);
-    session.pending.trigger(hit.clone());
+    session.unread_events.add_trigger(hit.clone());
     session.snapshot_clocks(&cx.now);
     match (session.triggers.mode, session.state()) {
         (TriggerMode::Start, SessionState::Configured) if first => {

@@ -249,7 +249,7 @@ impl Clones {
         };
         self.pending.insert(token, clone);
         cx.out.info(format!("cloning session {} for client {client}", source.id));
-        source.pending.lifecycle(Lifecycle::FlushStarted, cx.now.boot_ns);
+        source.unread_events.add_lifecycle(Lifecycle::FlushStarted, cx.now.boot_ns);
         source.snapshot_clocks(&cx.now);
         let flags = FlushFlags::clone_of(wanted.for_bugreport);
         for group in [BufferGroup::Transferred, BufferGroup::Copied] {

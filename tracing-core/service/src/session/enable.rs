@@ -224,7 +224,7 @@ fn make_session(
     let mut session = Session::new(id, *uid, *client, config, *uuid, checked, limits);
     if session.wants_concurrent_events() {
         for other in sessions.reachable() {
-            session.pending.concurrent(other.as_concurrent_event());
+            session.unread_events.add_concurrent(other.as_concurrent_event());
         }
     }
     *session.packet_filter = filter;

@@ -53,7 +53,7 @@ pub(crate) struct TriggerHit {
 
 /// What the next reading pass adds to the packets of the buffers.
 #[derive(Clone, Debug)]
-pub(crate) struct PendingEvents {
+pub(crate) struct UnreadEvents {
     limits: Limits,
     /// The config, the uuid and the system were written: once per session.
     pub(crate) initial_done: bool,
@@ -78,7 +78,7 @@ pub(crate) struct PendingEvents {
     pub(crate) buffers_cloned: Vec<(u32, u64)>,
 }
 
-impl PendingEvents {
+impl UnreadEvents {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             limits: *limits,
@@ -100,7 +100,7 @@ impl PendingEvents {
     }
 
     /// Keeps a trigger. If there are too many, those go that are in the trace; else the new one.
-    pub(crate) fn trigger(&mut self, hit: TriggerHit) {
+    pub(crate) fn add_trigger(&mut self, hit: TriggerHit) {
         if self.triggers.len() >= self.limits.triggers_received_max {
             let Some(emitted) = self.triggers_emitted.checked_sub(1) else { return };
             self.triggers.pop_front();
@@ -121,7 +121,7 @@ impl PendingEvents {
     }
 
     /// Keeps an event until it is read; of one kind only so many, the oldest goes first.
-    pub(crate) fn lifecycle(&mut self, kind: Lifecycle, at_ns: u64) {
+    pub(crate) fn add_lifecycle(&mut self, kind: Lifecycle, at_ns: u64) {
         let max = match kind {
             Lifecycle::FlushStarted | Lifecycle::AllSourcesFlushed => {
                 self.limits.lifecycle_events_max
@@ -145,7 +145,7 @@ impl PendingEvents {
     }
 
     /// Keeps a snapshot of the clocks unless the newest one says the same.
-    pub(crate) fn snapshot(&mut self, now: &Now) {
+    pub(crate) fn add_snapshot(&mut self, now: &Now) {
         if self.snapshots.back().is_some_and(|newest| !clocks::drifted(newest, now)) {
             return;
         }
@@ -157,7 +157,7 @@ impl PendingEvents {
 
     /// Keeps an event of another session. When there are too many the newest is dropped: the beginning tells more
     /// than the end.
-    pub(crate) fn concurrent(&mut self, event: ConcurrentEvent) {
+    pub(crate) fn add_concurrent(&mut self, event: ConcurrentEvent) {
         if self.concurrent.len() < self.limits.concurrent_events_max {
             self.concurrent.push_back(event);
         }

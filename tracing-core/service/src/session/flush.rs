@@ -41,7 +41,7 @@ pub(crate) fn flush(
     cx: &mut Context,
 ) {
     if !matches!(then, FlushThen::Clone(..)) {
-        session.pending.lifecycle(Lifecycle::FlushStarted, cx.now.boot_ns);
+        session.unread_events.add_lifecycle(Lifecycle::FlushStarted, cx.now.boot_ns);
     }
     let id = session.id;
     let refusal = if session.flushes.len() > cx.config.limits.flushes_pending_max {
@@ -68,7 +68,7 @@ pub(crate) fn flush(
         (0, ms) => ms.into(),
         (ms, _) => ms,
     };
-    session.pending.flush_slow = None;
+    session.unread_events.flush_slow = None;
     count(&mut session.counters.flushes_requested);
     let flush = cx.next_flush();
     let waiting_for: BlockSet<ProducerId> = asked.keys().copied().collect();
@@ -213,7 +213,7 @@ pub(crate) fn finish(
             note_slow(session, &pending, cx.now.boot_ns);
         }
     }
-    session.pending.lifecycle(Lifecycle::AllSourcesFlushed, cx.now.boot_ns);
+    session.unread_events.add_lifecycle(Lifecycle::AllSourcesFlushed, cx.now.boot_ns);
     let then = ScrapeThen::Flush(pending.then, success);
     cx.then(Step::Scrape { session: session.id, then });
 }
@@ -233,7 +233,7 @@ fn note_slow(session: &mut Session, pending: &PendingFlush, at_ns: u64) {
         .map(|i| (i.producer_name.to_string(), i.source.to_string()))
         .collect();
     // None are left if they are gone by now, or were only asked for what their writers hold.
-    session.pending.flush_slow = (!sources.is_empty()).then_some(SlowSources { at_ns, sources });
+    session.unread_events.flush_slow = (!sources.is_empty()).then_some(SlowSources { at_ns, sources });
 }
 
 /// What follows a flush. The session may be gone.

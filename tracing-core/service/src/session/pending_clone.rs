@@ -85,15 +85,15 @@ pub(crate) fn take_session(
     }
     session.final_flush = FinalFlush::of(!clone.flush_failed);
     let wants_snapshots = session.wants_snapshots();
-    let pending = &mut session.pending;
-    pending.clone_trigger = clone.trigger.clone();
-    pending.clone_started = Some(clone.asked_at_ns);
+    let events = &mut session.unread_events;
+    events.clone_trigger = clone.trigger.clone();
+    events.clone_started = Some(clone.asked_at_ns);
     let parts = clone.parts.iter();
-    pending.buffers_cloned = parts.map(|(i, part)| (*i as u32, part.at_ns)).collect();
-    pending.lifecycle(Lifecycle::TracingDisabled, cx.now.boot_ns);
+    events.buffers_cloned = parts.map(|(i, part)| (*i as u32, part.at_ns)).collect();
+    events.add_lifecycle(Lifecycle::TracingDisabled, cx.now.boot_ns);
     // A consumer that read the source during the flush took those it had.
-    if pending.first_snapshot.is_none() && pending.snapshots.is_empty() && wants_snapshots {
-        pending.snapshots.push_back(cx.now);
+    if events.first_snapshot.is_none() && events.snapshots.is_empty() && wants_snapshots {
+        events.snapshots.push_back(cx.now);
     }
     session
 }
@@ -106,16 +106,16 @@ fn copy_for_clone(
     msb: i64,
     limits: &Limits,
 ) -> Session {
-    let mut pending = source.pending.clone();
-    pending.initial_done = false;
-    pending.sync_marker = false;
-    pending.stats = true;
-    pending.triggers_emitted = 0;
+    let mut unread_events = source.unread_events.clone();
+    unread_events.initial_done = false;
+    unread_events.sync_marker = false;
+    unread_events.stats = true;
+    unread_events.triggers_emitted = 0;
     let uuid = (source.uuid.0, msb);
     let config = source.config.clone();
     let checked = Checked::default();
     let mut clone = Session::new(source.id, uid, client, config, uuid, checked, limits);
-    clone.pending = pending;
+    clone.unread_events = unread_events;
     clone.start_realtime_ns = source.start_realtime_ns;
     // The same numbers as in the source, so that they fit to those in a file that was copied. They are shared.
     clone.sequences = source.sequences.of_clone();
@@ -143,7 +143,7 @@ pub(crate) fn make_clone(
     if let Some(source) = sessions.get_mut(clone.source)
         && source.triggers.mode == TriggerMode::Clone
     {
-        source.pending.forget_triggers(&session.pending.triggers);
+        source.unread_events.forget_triggers(&session.unread_events.triggers);
     }
     let response = CloneSessionResponse {
         success: Some(true),

@@ -166,7 +166,7 @@ pub(crate) fn pass(
 
 /// The packets of the service that come first.
 fn service_packets(session: &mut Session, context: &mut PassContext<'_>) -> Vec<Vec<u8>> {
-    let origin = if session.pending.initial_done {
+    let origin = if session.unread_events.initial_done {
         None
     } else {
         let PassContext { config, now, machine_id, buffers, accounts, .. } = context;
@@ -222,7 +222,7 @@ const STATS_BYTES_PER_WRITER: usize =
 
 /// The statistics as a packet, if it is time for one.
 fn stats_if_due(session: &mut Session, context: &mut PassContext<'_>) -> Option<Vec<u8>> {
-    if !std::mem::take(&mut session.pending.stats) {
+    if !std::mem::take(&mut session.unread_events.stats) {
         return None;
     }
     let who_pays = (&*context.buffers, &mut *context.accounts);

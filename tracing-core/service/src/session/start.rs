@@ -27,9 +27,9 @@ pub(crate) fn session(session: &mut Session, consumers: &mut Consumers, cx: &mut
     session.set_state(cx, SessionState::Started);
     session.start_realtime_ns = Some(cx.now.real_ns);
     if session.wants_snapshots() {
-        session.pending.first_snapshot = Some(cx.now);
+        session.unread_events.first_snapshot = Some(cx.now);
     }
-    session.pending.lifecycle(Lifecycle::TracingStarted, cx.now.boot_ns);
+    session.unread_events.add_lifecycle(Lifecycle::TracingStarted, cx.now.boot_ns);
     snapshot_due(session, cx);
     set_timers(session, cx);
     cx.then(Step::StartInstances(session.id));
@@ -94,8 +94,8 @@ fn set_timers(session: &Session, cx: &mut Context) {
 /// The periodic timer of what a reader needs now and then to read a piece of the trace alone.
 pub(crate) fn snapshot_due(session: &mut Session, cx: &mut Context) {
     debug_assert!(session.state() == SessionState::Started, "the timer ends with the recording");
-    session.pending.sync_marker = true;
-    session.pending.stats = true;
+    session.unread_events.sync_marker = true;
+    session.unread_events.stats = true;
     let builtin = session.builtin();
     let period_ms = match builtin.snapshot_interval_ms.unwrap_or(0) {
         0 => limits::SNAPSHOT_PERIOD_MS,
@@ -173,7 +173,7 @@ pub(crate) fn check_all_started(
         return;
     }
     session.all_started_reported = true;
-    session.pending.lifecycle(Lifecycle::AllSourcesStarted, cx.now.boot_ns);
+    session.unread_events.add_lifecycle(Lifecycle::AllSourcesStarted, cx.now.boot_ns);
     cx.timers.cancel(TimerKind::SlowStart, session.id.get());
     session.snapshot_clocks(&cx.now);
     consumers.all_started(client);
@@ -194,5 +194,5 @@ pub(crate) fn slow_start_due(session: &mut Session, cx: &mut Context) {
     }
     // A detached session was not told that all started, so there may be none.
     let at_ns = cx.now.boot_ns;
-    session.pending.slow_start = (!sources.is_empty()).then_some(SlowSources { at_ns, sources });
+    session.unread_events.slow_start = (!sources.is_empty()).then_some(SlowSources { at_ns, sources });
 }

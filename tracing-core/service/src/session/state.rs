@@ -6,7 +6,7 @@ use protos::{CloneSessionResponse, TraceConfig};
 use super::compressing::Compression;
 use super::config::{Checked, SourceFilter};
 use super::end_report::EndReport;
-use super::events::{ConcurrentEvent, PendingEvents};
+use super::events::{ConcurrentEvent, UnreadEvents};
 use super::file::SessionFile;
 use super::flush_request::{FinalFlush, FlushStrategy, PendingFlush};
 use super::instance::Instances;
@@ -85,7 +85,7 @@ pub(crate) struct Session {
     pub(crate) strategy: FlushStrategy,
     /// When producers were last asked to begin their sequences anew because this ring was written.
     pub(crate) rings_cleared_ns: BlockMap<BufferId, u64>,
-    pub(crate) pending: Outlined<PendingEvents>,
+    pub(crate) unread_events: Outlined<UnreadEvents>,
     pub(crate) all_started_reported: bool,
     pub(crate) start_realtime_ns: Option<u64>,
     pub(crate) sequences: SequenceIds,
@@ -138,7 +138,7 @@ impl Session {
             flushes: BlockMap::new(),
             strategy: FlushStrategy::None,
             rings_cleared_ns: BlockMap::new(),
-            pending: Outlined::new(PendingEvents::new(limits)),
+            unread_events: Outlined::new(UnreadEvents::new(limits)),
             all_started_reported: false,
             start_realtime_ns: None,
             sequences: SequenceIds::new(limits),
@@ -248,7 +248,7 @@ impl Session {
     /// Takes a snapshot of the clocks unless the config forbids it.
     pub(crate) fn snapshot_clocks(&mut self, now: &Now) {
         if self.wants_snapshots() {
-            self.pending.snapshot(now);
+            self.unread_events.add_snapshot(now);
         }
     }
 
@@ -412,7 +412,7 @@ impl Sessions {
         for other in self.by_id.values_mut() {
             let is_told = !other.state().is_settled() && other.wants_concurrent_events();
             if is_told && other.id != event.id {
-                other.pending.concurrent(event.clone());
+                other.unread_events.add_concurrent(event.clone());
             }
         }
     }

@@ -291,7 +291,7 @@ pub(crate) fn note_end(session: &mut Session, cx: &mut Context) {
     ] {
         cx.timers.cancel(kind, session.id.get());
     }
-    session.pending.lifecycle(Lifecycle::TracingDisabled, cx.now.boot_ns);
+    session.unread_events.add_lifecycle(Lifecycle::TracingDisabled, cx.now.boot_ns);
     session.end_report.note(None);
     session.snapshot_clocks(&cx.now);
 }

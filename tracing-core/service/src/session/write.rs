@@ -44,7 +44,7 @@ pub(crate) fn begin(session: &mut Session, cx: &mut Context) {
 pub(crate) fn finish(session: &mut Session, cx: &mut Context) {
     if let Some(file) = &mut session.file {
         file.begin_last_drain();
-        session.pending.stats = true;
+        session.unread_events.stats = true;
         cx.then(Step::ContinueFile(session.id));
     }
 }
