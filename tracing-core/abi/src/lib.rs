@@ -5,12 +5,14 @@
 //!
 //! ```text
 //!   ipc/   shm/                       frames and calls; pages, chunks and their states
-//!   ids  limits  time  error  map  outlined  sync
+//!   ids  flush_flags  limits  time     numbers and their meaning
+//!   error  map  outlined  sync        what all crates use
 //! ```
 //!
 //! Facts come from `shared_memory_abi.h`, `basic_types.h` and `wire_protocol.proto`.
 
 pub mod error;
+pub mod flush_flags;
 pub mod ids;
 #[doc(hidden)]
 pub mod limits;

@@ -17,6 +17,7 @@ use protos::{DataSourceConfig, DataSourceConfigBufferExhaustedPolicy as Configur
 use protozero::Message as _;
 
 use crate::write::{Arbiter, BufferExhaustedPolicy, Target, TraceWriter};
+use abi::flush_flags::FlushFlags;
 use abi::ids::{BufferId, InstanceId, ReservationId};
 use abi::sync::{Arc, AtomicBool, Mutex, OnceLock, Ordering, lock};
 
@@ -83,9 +84,8 @@ fn are_alike(one: &DataSourceConfig, other: &DataSourceConfig) -> bool {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FlushRequest {
-    /// Bits as in `FlushFlags`: 0-3 reason (1 periodic, 2 trace stop, 3 clone, 4 explicit), 4-7 initiator (1 service,
-    /// 2 perfetto tool, 3 SDK consumer), 8-11 target of a clone.
-    pub flags: u64,
+    /// Its reason, and who asked for it.
+    pub flags: FlushFlags,
 }
 
 /// Acknowledges a step when it is dropped. To wait for several threads, share it in an `Arc`.

@@ -6,7 +6,7 @@ use protos::{
 use protozero::rt::Writer as _;
 use protozero::{HeapSink, Message as _};
 
-use super::session::flush_request::FlushFlags;
+use abi::flush_flags::FlushFlags;
 use abi::ids::{FlushId, InstanceId};
 
 fn encode(cmd: Cmd) -> Vec<u8> {
@@ -56,7 +56,7 @@ pub(crate) fn flush(id: FlushId, instances: &[InstanceId], flags: FlushFlags) ->
     encode(Cmd::Flush(protos::GetAsyncCommandResponseFlush {
         data_source_ids: instances.iter().map(|i| i.get()).collect(),
         request_id: Some(id.get()),
-        flags: Some(flags.0),
+        flags: Some(flags.get()),
         ..Default::default()
     }))
 }

@@ -7,7 +7,7 @@ use super::outbox::Outbox;
 use super::step::Step;
 use super::timers::{Clock, TimerKind, Timers};
 use crate::config::ServiceConfig;
-use abi::ids::{FlushId, InstanceId};
+use abi::ids::{CloneId, FlushId, InstanceId, ShellToken};
 use abi::time::Now;
 
 /// One value for the life of the service, which each part gets while it handles an input or a timer.
@@ -33,7 +33,8 @@ pub(crate) struct Context {
     pub(crate) accounts: Accounts,
     last_instance: u64,
     last_flush: u64,
-    last_token: u64,
+    /// Of tokens, clones and triggers.
+    last_number: u64,
     steps: Vec<Step>,
 }
 
@@ -53,7 +54,7 @@ impl Context {
             match_steps: RegexBudget::default(),
             last_instance: 0,
             last_flush: 0,
-            last_token: 0,
+            last_number: 0,
             steps: Vec::new(),
         }
     }
@@ -100,10 +101,19 @@ impl Context {
         self.steps.capacity()
     }
 
-    /// A number for something that an answer or a timer will name.
-    pub(crate) fn next_token(&mut self) -> u64 {
-        self.last_token = self.last_token.saturating_add(1);
-        self.last_token
+    /// A number for something that a timer will name.
+    pub(crate) fn next_number(&mut self) -> u64 {
+        self.last_number = self.last_number.saturating_add(1);
+        self.last_number
+    }
+
+    /// A token for a request to the shell, whose answer will name it.
+    pub(crate) fn next_token(&mut self) -> ShellToken {
+        ShellToken::new(self.next_number())
+    }
+
+    pub(crate) fn next_clone(&mut self) -> CloneId {
+        CloneId::new(self.next_number())
     }
 
     pub(crate) fn next_flush(&mut self) -> FlushId {

@@ -4,7 +4,7 @@ use super::matching::clip_name;
 use super::port::{ConsumerRequest, ProducerRequest};
 use super::shell_accounts::ShellAccounts;
 use crate::limits;
-use abi::ids::{CallId, ClientId, FileId};
+use abi::ids::{CallId, ClientId, FileId, ShellToken};
 use abi::shm::Region;
 
 /// The identity of a peer, as the operating system reports it. The peer itself cannot choose it.
@@ -124,14 +124,14 @@ pub enum Input {
     /// Answer to [`Output::CreateFile`](super::Output::CreateFile).
     FileCreated {
         /// The token of the request.
-        token: u64,
+        token: ShellToken,
         /// The open file, or why there is none.
         result: Result<FileId, FileError>,
     },
     /// Answer to [`Output::SetPriority`](super::Output::SetPriority).
     PrioritySet {
         /// The token of the request.
-        token: u64,
+        token: ShellToken,
         /// Done, or why not, in the words of the operating system.
         result: Result<(), String>,
     },

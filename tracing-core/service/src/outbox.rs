@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::buffer_pool::BufferPool;
 use super::output::{Boost, FileSync, LogLevel, Output, Rejected};
-use abi::ids::{CallId, ClientId, FileId};
+use abi::ids::{CallId, ClientId, FileId, ShellToken};
 use abi::shm::Region;
 
 /// Effects that the shell has not taken yet, and connections that are to be closed when the turn is over.
@@ -100,7 +100,7 @@ impl Outbox {
         }
     }
 
-    pub(crate) fn create_file(&mut self, token: u64, client: ClientId, uid: u32, path: String) {
+    pub(crate) fn create_file(&mut self, token: ShellToken, client: ClientId, uid: u32, path: String) {
         self.queue.push_back(Output::CreateFile { token, client, uid, path });
     }
 
@@ -116,7 +116,7 @@ impl Outbox {
         self.queue.push_back(Output::AbandonFile { file });
     }
 
-    pub(crate) fn set_priority(&mut self, token: u64, boost: Option<Boost>) {
+    pub(crate) fn set_priority(&mut self, token: ShellToken, boost: Option<Boost>) {
         self.queue.push_back(Output::SetPriority { token, boost });
     }
 

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use abi::ids::{CallId, ClientId, FileId};
+use abi::ids::{CallId, ClientId, FileId, ShellToken};
 use abi::shm::Region;
 
 /// The call failed: the peer sees a reply without success and without text (the protocol has none).
@@ -71,7 +71,7 @@ pub enum Output {
     /// [`Input::FileCreated`](super::Input::FileCreated).
     CreateFile {
         /// The answer carries it.
-        token: u64,
+        token: ShellToken,
         /// The connection of the consumer that asks for it.
         client: ClientId,
         /// The user of that consumer.
@@ -110,7 +110,7 @@ pub enum Output {
     /// [`Input::PrioritySet`](super::Input::PrioritySet).
     SetPriority {
         /// The answer carries it.
-        token: u64,
+        token: ShellToken,
         /// None for the priority that the service was started with.
         boost: Option<Boost>,
     },

@@ -7,9 +7,10 @@
 use super::error::{CloneError, SessionError};
 use super::session::admission::Admission;
 use super::session::events::ConcurrentEvent;
-use super::session::flush_request::{BufferGroup, FlushFlags, FlushThen};
+use super::session::flush_request::{BufferGroup, FlushThen};
 use super::work::{ScrapeThen, SetUp};
-use abi::ids::{CallId, ClientId, FlushId, InstanceId, ProducerId, SessionId};
+use abi::flush_flags::FlushFlags;
+use abi::ids::{CallId, ClientId, CloneId, FlushId, InstanceId, ProducerId, SessionId};
 
 /// One thing to do, with all that it needs to know.
 #[derive(Debug)]
@@ -124,17 +125,17 @@ pub(crate) enum Step {
 
     /// Takes the buffers of a group, whose flush is over, for a clone.
     CloneGroup {
-        clone: u64,
+        clone: CloneId,
         group: BufferGroup,
         success: bool,
     },
     /// Copies bytes for clones, as many as a turn may.
     CopyPiece,
     /// Makes the session of a clone if all is there.
-    FinishClone(u64),
+    FinishClone(CloneId),
     /// Gives up a clone that is not made yet. The consumer is told the error, if there is one.
     EndClone {
-        clone: u64,
+        clone: CloneId,
         error: Option<CloneError>,
     },
     /// Answers the consumer of a clone whose file is complete.

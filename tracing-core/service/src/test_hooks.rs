@@ -11,7 +11,7 @@ use crate::consumers::Consumer;
 use crate::limits::{Limits, WRITER_BYTES};
 use crate::producers::Producer;
 use crate::work::Todo;
-use abi::ids::{BufferId, ClientId, FileId, ProducerId, SessionId};
+use abi::ids::{BufferId, ClientId, FileId, ProducerId, SessionId, ShellToken};
 use abi::time::BootTime;
 
 /// A session from outside.
@@ -326,7 +326,7 @@ impl Service {
 
     /// The session that waits for a file to be created.
     #[must_use]
-    pub fn session_waiting(&self, token: u64) -> Option<SessionId> {
+    pub fn session_waiting(&self, token: ShellToken) -> Option<SessionId> {
         let wait = SetUpWait::File(token);
         self.sessions.values().find(|s| s.life.waits_for(wait)).map(|session| session.id)
     }

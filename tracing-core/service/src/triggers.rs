@@ -187,9 +187,9 @@ fn delay_snapshot(
     let (max, loss) =
         (cx.config.limits.clone_hits_pending_max, producer.loss(Reason::SnapshotNotTaken));
     if session.snapshot_hits.len() < max {
-        let (token, delay_ms) = (cx.next_token(), hit.delay_ms);
-        session.snapshot_hits.delay(token, SnapshotHit { hit, loss });
-        return cx.set_timer_ms(delay_ms, TimerKind::CloneHit, token);
+        let (timer, delay_ms) = (cx.next_number(), hit.delay_ms);
+        session.snapshot_hits.delay(timer, SnapshotHit { hit, loss });
+        return cx.set_timer_ms(delay_ms, TimerKind::CloneHit, timer);
     }
     session.add_loss(loss, cx);
     let text = format_args!(
@@ -202,13 +202,13 @@ fn delay_snapshot(
 
 /// The timer of a trigger of CLONE_SNAPSHOT mode.
 pub(crate) fn clone_hit_due(
-    token: u64,
+    timer: u64,
     sessions: &mut Sessions,
     consumers: &mut Consumers,
     cx: &mut Context,
 ) {
     let mut sessions = sessions.values_mut();
-    let found = sessions.find_map(|s| s.snapshot_hits.end_delay(token).then_some(s));
+    let found = sessions.find_map(|s| s.snapshot_hits.end_delay(timer).then_some(s));
     let Some(session) = found else { return };
     tell_hits(session, consumers, cx);
     if session.state().is_settled() {

@@ -30,7 +30,7 @@ use crate::scrape::Uncommitted;
 use crate::session::changing::Changing;
 use crate::session::checking::Checking;
 use crate::session::flush_request::{BufferGroup, FlushThen};
-use abi::ids::{CallId, ClientId, FileId, InstanceId, ProducerId, SessionId};
+use abi::ids::{CallId, ClientId, CloneId, FileId, InstanceId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet};
 
 /// Something that is to be done, and that waits. Producers, consumers and sessions have work of their own: see
@@ -63,7 +63,7 @@ pub(crate) enum Todo {
     Release(Option<SessionError>),
     /// The buffers of a group are taken for a clone of a session, from the one at this index on; whether their flush
     /// succeeded.
-    CloneGroup(u64, BufferGroup, bool, usize),
+    CloneGroup(CloneId, BufferGroup, bool, usize),
     /// A new data source is set up for all sessions.
     MatchRegistration(Option<CallId>, Match),
     /// A data source of that name is not offered any more: its instances are removed.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::buffer::{CheckedRegions, EmittedPackets};
-use abi::ids::{CallId, ClientId, FileId};
+use abi::ids::{CallId, ClientId, FileId, ShellToken};
 use abi::shm::Region;
 use abi::time::Now;
 use service::limits::Limits;
@@ -83,7 +83,7 @@ pub struct Shell {
     /// If set, files are created only by [`create_files`](Self::create_files).
     pub files_wait: bool,
     /// Files to create: the token of each, and its path.
-    waiting_files: Vec<(u64, String)>,
+    waiting_files: Vec<(ShellToken, String)>,
     /// If set, no file can be created, for this reason.
     pub create_error: Option<String>,
     /// If set, no file can be written, for this reason.
@@ -412,7 +412,7 @@ impl Shell {
         self.carry_out();
     }
 
-    fn create_file(&mut self, token: u64, path: String) {
+    fn create_file(&mut self, token: ShellToken, path: String) {
         let error = self.create_error.clone().or_else(|| self.file_op());
         let result = match &error {
             Some(text) => Err(FileError { text: text.clone() }),

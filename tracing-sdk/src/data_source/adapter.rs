@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use client::data_source::{Ack, DataSource as Source, FlushRequest, Instance};
 
-use super::guard::{FlushGuard, FlushReason, StopGuard};
+use super::guard::{FlushGuard, StopGuard};
 use super::instances::{Instances, Running};
 use super::source::DataSource;
 use super::thread::{self, Number};
@@ -89,7 +89,7 @@ impl<S: DataSource> Source for Adapter<S> {
     fn flush(&mut self, instance: &Instance, request: &FlushRequest, done: Ack) {
         if let Some((_, value)) = self.started(instance) {
             let guard = FlushGuard::new(done);
-            self.call("flush", || value.flush(FlushReason::from(request), guard));
+            self.call("flush", || value.flush(request.flags.reason(), guard));
         }
         // The service reads the chunks of other threads by itself, because the producer allows scraping.
         self.flush_thread();

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use client::data_source::{Ack, FlushRequest};
+use client::data_source::Ack;
 
 /// Ends an instance when it is dropped. A data source that has more to write keeps it meanwhile, but not for ever: see
 /// [`DataSource::stop`](super::DataSource::stop).
@@ -35,33 +35,5 @@ pub struct FlushGuard(#[expect(dead_code, reason = "it acts when it is dropped")
 impl FlushGuard {
     pub(super) fn new(done: Ack) -> Self {
         Self(done)
-    }
-}
-
-/// Why a session is flushed (`flush_flags.h`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FlushReason {
-    /// The service does not say.
-    Unknown,
-    /// The config asks for it at intervals.
-    Periodic,
-    /// The session ends.
-    Stop,
-    /// The session is copied.
-    Clone,
-    /// A consumer asked for it.
-    Explicit,
-}
-
-impl From<&FlushRequest> for FlushReason {
-    fn from(request: &FlushRequest) -> Self {
-        match request.flags & 0xf {
-            1 => Self::Periodic,
-            2 => Self::Stop,
-            3 => Self::Clone,
-            4 => Self::Explicit,
-            _ => Self::Unknown,
-        }
     }
 }

@@ -110,6 +110,7 @@ mod thread;
 mod word;
 
 pub use self::context::Context;
-pub use self::guard::{FlushGuard, FlushReason, StopGuard};
+pub use self::guard::{FlushGuard, StopGuard};
 pub use self::registered::Registered;
 pub use self::source::DataSource;
+pub use abi::flush_flags::FlushReason;

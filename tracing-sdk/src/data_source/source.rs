@@ -2,7 +2,8 @@
 
 use protos::{DataSourceConfig, DataSourceDescriptor};
 
-use super::guard::{FlushGuard, FlushReason, StopGuard};
+use super::guard::{FlushGuard, StopGuard};
+use abi::flush_flags::FlushReason;
 
 /// A data source. A value of it is one running instance: a session that asked for the data source. All threads share
 /// it.

@@ -73,6 +73,10 @@ ids! {
     CallId(u64);
     /// A file the service writes through its shell.
     FileId(u64);
+    /// A clone of a session until it is a session itself, never reused while the service runs.
+    CloneId(u64);
+    /// A request of the service to its shell, which the answer names.
+    ShellToken(u64);
 }
 
 impl WriterId {

@@ -31,6 +31,7 @@ pub use self::error::ConsumerError;
 pub use self::read::{OpenRead, ReadError, ReadPacket, ReadSummary, ReplyReader, TraceFileWriter};
 use super::connection::{Attachment, Connection, ConnectionWaker, Received, SocketConnection};
 use crate::limits::{CALL_TIMEOUT_MS, CLONE_TIMEOUT_MS, CONNECT_TIMEOUT_MS, FLUSH_GRACE_MS};
+use abi::flush_flags::FlushFlags;
 use abi::ids::CallId;
 use abi::ipc::port::ConsumerPort;
 use abi::ipc::{Port, Rejected};
@@ -212,10 +213,9 @@ impl Consumer {
         let timeout_ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
         // Upstream never answers a flush without a session, so this must not wait for ever.
         let at_most_ms = u64::from(timeout_ms).max(FLUSH_TIMEOUT_MS).saturating_add(FLUSH_GRACE_MS);
-        // An explicit flush by the perfetto tool (`FlushFlags`).
         let request = FlushRequest {
             timeout_ms: Some(timeout_ms),
-            flags: Some(0x24),
+            flags: Some(FlushFlags::EXPLICIT_OF_TOOL.get()),
             ..FlushRequest::default()
         };
         self.call_within(Request::Flush(request), Attachment::None, at_most_ms).map(drop)

@@ -14,6 +14,7 @@ use super::event::{Setup, SourceEvent};
 use super::shared::{Control, Shared, register_request};
 use crate::connection::{Attachment, Connection, ConnectionWaker, Received};
 use crate::write::{Arbiter, FlushCallback, Park, Waker};
+use abi::flush_flags::FlushFlags;
 use abi::ids::{CallId, FlushId, InstanceId};
 use abi::ipc::Rejected;
 use abi::ipc::port::ProducerPort;
@@ -351,7 +352,8 @@ impl ProducerConnection {
                 // Without shared memory there is nothing to flush, and the service would ignore the answer.
                 let Some(arbiter) = self.arbiter.clone() else { return true };
                 let instances = flush.data_source_ids.into_iter().map(InstanceId::new).collect();
-                SourceEvent::Flush { arbiter, id, instances, flags: flush.flags.unwrap_or(0) }
+                let flags = FlushFlags::new(flush.flags.unwrap_or(0));
+                SourceEvent::Flush { arbiter, id, instances, flags }
             }
         };
         self.shared.send_event(event);

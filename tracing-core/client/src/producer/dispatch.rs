@@ -10,6 +10,7 @@ use super::event::{Setup, SharedSource, SourceEvent};
 use super::startup::{StartupAbort, StartupInstance, StartupInstances};
 use crate::data_source::{Ack, FlushRequest, Instance};
 use crate::write::Arbiter;
+use abi::flush_flags::FlushFlags;
 use abi::ids::{FlushId, InstanceId, ReservationId};
 use abi::map::SortedMap;
 use abi::sync::{Arc, Mutex, lock};
@@ -237,7 +238,13 @@ impl Dispatcher {
         }
     }
 
-    fn flush(&mut self, arbiter: Arbiter, id: FlushId, instances: &[InstanceId], flags: u64) {
+    fn flush(
+        &mut self,
+        arbiter: Arbiter,
+        id: FlushId,
+        instances: &[InstanceId],
+        flags: FlushFlags,
+    ) {
         lock(&self.flushes).add(id);
         let flushes = self.flushes.clone();
         // All instances share it, and the last one to finish drops it. Unknown instances are acknowledged, too, or the

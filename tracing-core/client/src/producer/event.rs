@@ -4,6 +4,7 @@ use protos::DataSourceConfig;
 
 use crate::data_source::DataSource;
 use crate::write::Arbiter;
+use abi::flush_flags::FlushFlags;
 use abi::ids::{FlushId, InstanceId};
 use abi::sync::{Arc, Mutex};
 use os::queue::Sender;
@@ -23,7 +24,7 @@ pub(super) enum SourceEvent {
         arbiter: Arbiter,
         id: FlushId,
         instances: Vec<InstanceId>,
-        flags: u64,
+        flags: FlushFlags,
     },
     Clear(Vec<InstanceId>),
     /// A data source was unregistered.

@@ -80,7 +80,7 @@ impl DataSource for Source {
             writer.new_packet().for_testing().str("flushed");
             writer.flush();
         }
-        self.record(&format!("flush {:#x}", flush.flags), instance);
+        self.record(&format!("flush {:#x}", flush.flags.get()), instance);
         self.done(done);
     }
 

@@ -16,7 +16,7 @@ use bytes::Bytes;
 
 use crate::commands;
 use crate::outbox::Outbox;
-use crate::session::flush_request::FlushFlags;
+use abi::flush_flags::FlushFlags;
 use abi::ids::{CallId, ClientId, FlushId, InstanceId, SessionId};
 use abi::map::{BlockSet, SortedMap};
 use abi::shm::Region;
@@ -127,7 +127,7 @@ impl CommandQueue {
         match (older, command) {
             (Some(Command::Flush(_, older, was)), Command::Flush(id, newer, flags)) => {
                 // What is flushed for several reasons has none.
-                let flags = if was.0 == flags.0 { flags } else { FlushFlags(0) };
+                let flags = if was == flags { flags } else { FlushFlags::default() };
                 Command::Flush(id, union(older, newer), flags)
             }
             (Some(Command::Clear(older)), Command::Clear(newer)) => {

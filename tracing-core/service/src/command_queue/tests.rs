@@ -39,7 +39,7 @@ impl Test {
 
     fn flush(&mut self, session: SessionId, id: u64, instances: &[u64], flags: u64) {
         let asked = asked(session, instances);
-        self.push(Command::Flush(FlushId::new(id), asked, FlushFlags(flags)));
+        self.push(Command::Flush(FlushId::new(id), asked, FlushFlags::new(flags)));
     }
 
     /// What was sent since the last call.

@@ -7,11 +7,12 @@ use crate::port::ConsumerRequest as Request;
 use crate::session::admission::RequestFile;
 use crate::session::changing::Changing;
 use crate::session::checking::Checking;
-use crate::session::flush_request::{FlushFlags, FlushThen};
+use crate::session::flush_request::FlushThen;
 use crate::session::{detach, enable, read, set_up, start};
 use crate::step::Step;
 use crate::work::{Todo, WorkOwner};
 use crate::{limits, query, stats, triggers};
+use abi::flush_flags::FlushFlags;
 use abi::ids::{CallId, ClientId, SessionId};
 
 /// The method, for its errors.
@@ -217,7 +218,7 @@ impl Service {
     ) {
         // Without a session upstream never answers, and its caller waits for ever.
         let Some(session) = session else { return self.cx.out.reject(client, call) };
-        let flags = FlushFlags(request.flags.unwrap_or(0));
+        let flags = FlushFlags::new(request.flags.unwrap_or(0));
         let timeout_ms = request.timeout_ms.unwrap_or(0).into();
         let then = FlushThen::Reply(client, call);
         self.cx.then(Step::Flush { session, timeout_ms, flags, then });

@@ -5,7 +5,7 @@ use crate::limits;
 use crate::session::{clear, clone, flush, start, stop, write};
 use crate::timers::TimerKind;
 use crate::triggers;
-use abi::ids::{FlushId, SessionId};
+use abi::ids::{CloneId, FlushId, SessionId};
 
 impl Service {
     /// Does what is due, at least one thing, until a turn's share of work is done. What is left stays due.
@@ -61,7 +61,7 @@ impl Service {
             TimerKind::FlushTimeout => {
                 return flush::timed_out(FlushId::new(id), &self.sessions, cx);
             }
-            TimerKind::CloneCopy => return clone::copy_too_slow(id, cx),
+            TimerKind::CloneCopy => return clone::copy_too_slow(CloneId::new(id), cx),
             TimerKind::CloneHit => {
                 let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
                 return triggers::clone_hit_due(id, sessions, consumers, cx);

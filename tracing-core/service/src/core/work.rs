@@ -12,7 +12,7 @@ use crate::session::life::SetUpWait;
 use crate::session::{flush, set_up, start, stop};
 use crate::step::Step;
 use crate::work::{Scrape, ScrapeThen, SetUp, Todo, Work, WorkOwner};
-use abi::ids::{ClientId, ProducerId, SessionId};
+use abi::ids::{ClientId, CloneId, ProducerId, SessionId};
 
 impl Service {
     /// Whether requests of a peer wait. Its next ones should stay with the shell meanwhile: the service keeps them,
@@ -329,7 +329,7 @@ impl Service {
     fn take_for_clone(
         &mut self,
         id: SessionId,
-        (clone, group, success): (u64, BufferGroup, bool),
+        (clone, group, success): (CloneId, BufferGroup, bool),
         from: usize,
         left: u64,
     ) {

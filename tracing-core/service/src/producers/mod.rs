@@ -23,7 +23,7 @@ use crate::command_queue::{Command, CommandQueue};
 use crate::config::ServiceConfig;
 use crate::input::Peer;
 use crate::limits::{self, Limits};
-use abi::ids::{BufferId, CallId, ClientId, ProducerId, SessionId, WriterId};
+use abi::ids::{BufferId, CallId, ClientId, FlushId, ProducerId, SessionId, WriterId};
 use abi::map::{BlockMap, BlockSet};
 use abi::shm::{PageSize, Region, Smb, SmbReader};
 use abi::sync::Arc;
@@ -70,7 +70,7 @@ pub(crate) struct Producer {
     /// Names of some that it could not register.
     pub(crate) unregistered: BlockSet<Arc<str>>,
     /// Flushes that it has not acknowledged yet, and their sessions.
-    pub(crate) flushes: BlockMap<u64, u64>,
+    pub(crate) flushes: BlockMap<FlushId, SessionId>,
     /// Chunks that its writers still hold may be copied out.
     pub(crate) scraping: bool,
     /// What it leaves behind, once it is gone.

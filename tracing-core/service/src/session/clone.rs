@@ -23,7 +23,7 @@ use super::copying::{Copied, Part, Parts};
 use super::end_report::EndError;
 use super::events::Lifecycle;
 use super::file::SessionFile;
-use super::flush_request::{BufferGroup, FlushFlags, FlushThen};
+use super::flush_request::{BufferGroup, FlushThen, clone_flags};
 use super::life::SessionState;
 use super::pending_clone::{CloneFile, PendingClone, make_clone, refuse, take_session};
 use super::shares::Shares;
@@ -39,16 +39,15 @@ use crate::input::FileError;
 use crate::limits;
 use crate::step::Step;
 use crate::timers::TimerKind;
-use abi::ids::{BufferId, CallId, ClientId, FileId, SessionId};
+use abi::ids::{BufferId, CallId, ClientId, CloneId, FileId, SessionId};
 use abi::map::SortedMap;
 
 /// All clones that are not made yet.
 #[derive(Debug)]
 pub(crate) struct Clones {
-    /// By token.
-    pending: SortedMap<u64, PendingClone>,
+    pending: SortedMap<CloneId, PendingClone>,
     /// Files that a copy is written into, and the clone each is for.
-    file_copies: SortedMap<FileId, u64>,
+    file_copies: SortedMap<FileId, CloneId>,
     /// Bytes that may be copied in one turn, and in this one.
     pub(crate) piece_bytes: usize,
     bytes_left_in_turn: usize,
@@ -221,15 +220,15 @@ impl Clones {
         source: &mut Session,
         cx: &mut Context,
     ) {
-        let token = cx.next_token();
+        let clone_id = cx.next_clone();
         let mut clone_file = None;
         if let Some(from) = &source.file
             && let Some(to) = file.take()
         {
             clone_file = Some(CloneFile::Copying);
-            self.file_copies.insert(to, token);
+            self.file_copies.insert(to, clone_id);
             cx.out.copy_file(from.id, to);
-            cx.set_timer_ms(limits::CLONE_COPY_TIMEOUT_MS, TimerKind::CloneCopy, token);
+            cx.set_timer_ms(limits::CLONE_COPY_TIMEOUT_MS, TimerKind::CloneCopy, clone_id.get());
         }
         file.close(&mut cx.out);
         let clone = PendingClone {
@@ -247,27 +246,27 @@ impl Clones {
             session: None,
             file: clone_file,
         };
-        self.pending.insert(token, clone);
+        self.pending.insert(clone_id, clone);
         cx.out.info(format!("cloning session {} for client {client}", source.id));
         source.unread_events.add_lifecycle(Lifecycle::FlushStarted, cx.now.boot_ns);
         source.snapshot_clocks(&cx.now);
-        let flags = FlushFlags::clone_of(wanted.for_bugreport);
+        let flags = clone_flags(wanted.for_bugreport);
         for group in [BufferGroup::Transferred, BufferGroup::Copied] {
-            let then = FlushThen::Clone(token, group);
+            let then = FlushThen::Clone(clone_id, group);
             cx.then(Step::Flush { session: source.id, timeout_ms: 0, flags, then });
         }
     }
 
     /// The session that a clone is taken of, whose work that is.
-    pub(crate) fn source_of(&self, token: u64) -> Option<SessionId> {
-        self.pending.get(&token).map(|clone| clone.source)
+    pub(crate) fn source_of(&self, clone_id: CloneId) -> Option<SessionId> {
+        self.pending.get(&clone_id).map(|clone| clone.source)
     }
 
     /// The flush of one group is over: takes its buffers as they are now, from the one at `from` on, until the work of
     /// `cx` is `end`. Returns the one to go on with, if there are more.
     pub(crate) fn take_group(
         &mut self,
-        (token, group, success): (u64, BufferGroup, bool),
+        (clone_id, group, success): (CloneId, BufferGroup, bool),
         (from, end): (usize, u64),
         sessions: &mut Sessions,
         consumers: &Consumers,
@@ -275,7 +274,7 @@ impl Clones {
         cx: &mut Context,
     ) -> Option<usize> {
         let at_ns = cx.now.boot_ns;
-        let clone = self.pending.get_mut(&token)?;
+        let clone = self.pending.get_mut(&clone_id)?;
         let source = sessions.get_mut(clone.source)?;
         let all = source.config.buffers.iter().zip(&source.buffers).enumerate();
         for (index, (config, id)) in all.skip(from) {
@@ -288,7 +287,7 @@ impl Clones {
             cx.spend(limits::WORK_PER_REQUEST);
             if let Err(refusal) = clone.grow(buffer_charge::of_part(*id, group, buffers), cx) {
                 let error = Some(CloneError::NoRoom(refusal));
-                cx.then(Step::EndClone { clone: token, error });
+                cx.then(Step::EndClone { clone: clone_id, error });
                 return None;
             }
             let part = match group {
@@ -301,7 +300,7 @@ impl Clones {
             };
             let Some(part) = part else {
                 let error = Some(CloneError::NoMemory);
-                cx.then(Step::EndClone { clone: token, error });
+                cx.then(Step::EndClone { clone: clone_id, error });
                 return None;
             };
             clone.parts.insert(index, part);
@@ -311,7 +310,7 @@ impl Clones {
         if clone.groups_left == 0 {
             if let Err(refusal) = clone.grow(source.sequences.memory_bytes(), cx) {
                 let error = Some(CloneError::NoRoom(refusal));
-                cx.then(Step::EndClone { clone: token, error });
+                cx.then(Step::EndClone { clone: clone_id, error });
                 return None;
             }
             let moved = source.sequences.share() as u64;
@@ -321,7 +320,7 @@ impl Clones {
             clone.trigger = None;
         }
         cx.then(Step::CopyPiece);
-        cx.then(Step::FinishClone(token));
+        cx.then(Step::FinishClone(clone_id));
         None
     }
 
@@ -331,7 +330,7 @@ impl Clones {
             return;
         }
         let copying = self.pending.iter_mut().find(|(_, clone)| clone.is_copying());
-        let Some((&token, clone)) = copying else { return };
+        let Some((&clone_id, clone)) = copying else { return };
         let index = clone.parts.iter().find(|(_, part)| part.is_copying()).map(|(i, _)| *i);
         let Some((index, part)) = index.and_then(|i| Some((i, clone.parts.remove(&i)?))) else {
             return;
@@ -342,10 +341,10 @@ impl Clones {
         }
         match copied {
             Copied::Partly => return,
-            Copied::Whole => cx.then(Step::FinishClone(token)),
+            Copied::Whole => cx.then(Step::FinishClone(clone_id)),
             Copied::Failed => {
                 let error = Some(CloneError::NoMemory);
-                cx.then(Step::EndClone { clone: token, error });
+                cx.then(Step::EndClone { clone: clone_id, error });
             }
         }
         cx.then(Step::CopyPiece);
@@ -358,19 +357,19 @@ impl Clones {
         result: Result<(), FileError>,
         cx: &mut Context,
     ) -> Option<Result<(), FileError>> {
-        let Some(token) = self.file_copies.remove(&file) else { return Some(result) };
-        cx.timers.cancel(TimerKind::CloneCopy, token);
-        let clone = self.pending.get_mut(&token)?;
+        let Some(clone_id) = self.file_copies.remove(&file) else { return Some(result) };
+        cx.timers.cancel(TimerKind::CloneCopy, clone_id.get());
+        let clone = self.pending.get_mut(&clone_id)?;
         match result {
             Ok(()) => {
                 clone.file = Some(CloneFile::Copied(file));
-                cx.then(Step::FinishClone(token));
+                cx.then(Step::FinishClone(clone_id));
             }
             Err(error) => {
                 // After an error the shell has closed it.
                 clone.file = None;
                 let error = Some(CloneError::CopyFile(error.text));
-                cx.then(Step::EndClone { clone: token, error });
+                cx.then(Step::EndClone { clone: clone_id, error });
             }
         }
         None
@@ -379,22 +378,22 @@ impl Clones {
     /// Makes the session of a clone if all of it is there.
     pub(crate) fn finish(
         &mut self,
-        token: u64,
+        clone_id: CloneId,
         sessions: &mut Sessions,
         consumers: &mut Consumers,
         buffers: &mut Buffers,
         cx: &mut Context,
     ) {
-        let Some(clone) = self.pending.get(&token).filter(|c| c.is_taken()) else { return };
+        let Some(clone) = self.pending.get(&clone_id).filter(|c| c.is_taken()) else { return };
         let source = clone.source;
         if clone.is_copying() {
             return cx.then(Step::ContinueFile(source));
         }
         if consumers.session_of(clone.client).is_some() {
             let error = Some(CloneError::Attached);
-            return cx.then(Step::EndClone { clone: token, error });
+            return cx.then(Step::EndClone { clone: clone_id, error });
         }
-        let Some(mut clone) = self.pending.remove(&token) else { return };
+        let Some(mut clone) = self.pending.remove(&clone_id) else { return };
         let mut ids = Vec::new();
         for part in std::mem::take(&mut clone.parts).into_values() {
             let Some(buffer) = part.into_buffer() else { continue };
@@ -404,9 +403,9 @@ impl Clones {
                     for id in ids {
                         buffers.remove(id);
                     }
-                    self.pending.insert(token, clone);
+                    self.pending.insert(clone_id, clone);
                     let error = Some(error.into());
-                    return cx.then(Step::EndClone { clone: token, error });
+                    return cx.then(Step::EndClone { clone: clone_id, error });
                 }
             }
         }
@@ -417,13 +416,13 @@ impl Clones {
     /// Gives up a clone that is not made yet.
     pub(crate) fn end(
         &mut self,
-        token: u64,
+        clone_id: CloneId,
         error: Option<CloneError>,
         consumers: &mut Consumers,
         buffers: &mut Buffers,
         cx: &mut Context,
     ) {
-        let Some(clone) = self.pending.remove(&token) else { return };
+        let Some(clone) = self.pending.remove(&clone_id) else { return };
         let since = buffers.retired_so_far();
         for part in clone.parts.into_values() {
             part.abandon(buffers);
@@ -431,7 +430,7 @@ impl Clones {
         buffers.settle(clone.buffer_charge, since, &mut cx.accounts);
         match clone.file {
             Some(CloneFile::Copied(file)) => cx.out.close_file(file),
-            Some(CloneFile::Copying) => self.abandon_file_copy(token, cx),
+            Some(CloneFile::Copying) => self.abandon_file_copy(clone_id, cx),
             None => {}
         }
         if let Some(error) = error {
@@ -441,9 +440,9 @@ impl Clones {
     }
 
     /// Stops the copy of a file for a clone that is given up.
-    fn abandon_file_copy(&mut self, token: u64, cx: &mut Context) {
-        cx.timers.cancel(TimerKind::CloneCopy, token);
-        let of_clone = self.file_copies.iter().find(|(_, of)| **of == token);
+    fn abandon_file_copy(&mut self, clone_id: CloneId, cx: &mut Context) {
+        cx.timers.cancel(TimerKind::CloneCopy, clone_id.get());
+        let of_clone = self.file_copies.iter().find(|(_, of)| **of == clone_id);
         if let Some(file) = of_clone.map(|(file, _)| *file) {
             self.file_copies.remove(&file);
             cx.out.abandon_file(file);
@@ -452,9 +451,9 @@ impl Clones {
 
     /// The source ended: its file is closed when the copies of it are done, or after a short time.
     pub(crate) fn limit_copy_time(&self, source: SessionId, cx: &mut Context) {
-        for (token, clone) in self.of_source(source) {
+        for (clone_id, clone) in self.of_source(source) {
             if matches!(clone.file, Some(CloneFile::Copying)) {
-                cx.set_timer_ms(limits::CLONE_COPY_LAST_MS, TimerKind::CloneCopy, token);
+                cx.set_timer_ms(limits::CLONE_COPY_LAST_MS, TimerKind::CloneCopy, clone_id.get());
             }
         }
     }
@@ -462,17 +461,17 @@ impl Clones {
     /// The consumer is gone: its clone is given up.
     pub(crate) fn abandon_of(&self, client: ClientId, cx: &mut Context) {
         let of_client = self.pending.iter().find(|(_, clone)| clone.client == client);
-        if let Some((&token, _)) = of_client {
-            cx.then(Step::EndClone { clone: token, error: None });
+        if let Some((&clone_id, _)) = of_client {
+            cx.then(Step::EndClone { clone: clone_id, error: None });
         }
     }
 
     /// The source goes away. What is taken of it is copied to the end, unless an error ended the source.
     pub(crate) fn fail_of_source(&self, source: SessionId, reason: &EndError, cx: &mut Context) {
-        for (token, clone) in self.of_source(source) {
+        for (clone_id, clone) in self.of_source(source) {
             if !clone.is_taken() || reason.is_some() {
                 let error = Some(CloneError::SourceEnded);
-                cx.then(Step::EndClone { clone: token, error });
+                cx.then(Step::EndClone { clone: clone_id, error });
             }
         }
     }
@@ -484,18 +483,18 @@ impl Clones {
         error: &SessionError,
         cx: &mut Context,
     ) {
-        for (token, clone) in self.of_source(source) {
+        for (clone_id, clone) in self.of_source(source) {
             if clone.file.is_some() && !clone.is_taken() {
                 let error = Some(error.clone().into());
-                cx.then(Step::EndClone { clone: token, error });
+                cx.then(Step::EndClone { clone: clone_id, error });
             }
         }
     }
 
     pub(crate) fn fail_all(&self, reason: &SessionError, cx: &mut Context) {
-        for token in self.pending.keys() {
+        for clone_id in self.pending.keys() {
             let error = Some(reason.clone().into());
-            cx.then(Step::EndClone { clone: *token, error });
+            cx.then(Step::EndClone { clone: *clone_id, error });
         }
     }
 
@@ -513,8 +512,8 @@ impl Clones {
         }
     }
 
-    fn of_source(&self, source: SessionId) -> impl Iterator<Item = (u64, &PendingClone)> {
-        let all = self.pending.iter().map(|(token, clone)| (*token, clone));
+    fn of_source(&self, source: SessionId) -> impl Iterator<Item = (CloneId, &PendingClone)> {
+        let all = self.pending.iter().map(|(clone_id, clone)| (*clone_id, clone));
         all.filter(move |(_, clone)| clone.source == source)
     }
 }
@@ -538,6 +537,6 @@ fn reserve(
 }
 
 /// The timer of a copy: its file is a pipe that nobody reads, or on a disk that is too slow.
-pub(crate) fn copy_too_slow(clone: u64, cx: &mut Context) {
+pub(crate) fn copy_too_slow(clone: CloneId, cx: &mut Context) {
     cx.then(Step::EndClone { clone, error: Some(CloneError::CopyTooSlow) });
 }

@@ -35,7 +35,7 @@ use crate::producers::Producers;
 use crate::step::Step;
 use crate::timers::TimerKind;
 use crate::work::SetUp;
-use abi::ids::{CallId, ClientId, FileId, SessionId};
+use abi::ids::{CallId, ClientId, FileId, SessionId, ShellToken};
 use abi::sync::Arc;
 
 /// A consumer asks for a session, or to be told of the end of the one it has. Returns what is to be checked.
@@ -274,7 +274,7 @@ fn waiting_for(what: SetUpWait, sessions: &mut Sessions) -> Option<&mut Session>
 
 /// The shell created the file that an `EnableTracing` waits for, or could not.
 pub(crate) fn file_created(
-    token: u64,
+    token: ShellToken,
     result: Result<FileId, FileError>,
     sessions: &mut Sessions,
     cx: &mut Context,
@@ -302,7 +302,7 @@ pub(crate) fn file_created(
 
 /// The shell's answer to a `SetPriority`.
 pub(crate) fn priority_set(
-    token: u64,
+    token: ShellToken,
     result: Result<(), String>,
     sessions: &mut Sessions,
     cx: &mut Context,

@@ -9,7 +9,7 @@
 
 use super::events::{Lifecycle, SlowSources};
 use super::flush_request::{
-    BufferGroup, FinalFlush, FlushFlags, FlushStrategy, FlushThen, PendingFlush,
+    BufferGroup, FinalFlush, FlushStrategy, FlushThen, PendingFlush, is_last,
 };
 use super::instance::Instance;
 use super::life::SessionState;
@@ -24,6 +24,7 @@ use crate::producers::{Producer, Producers};
 use crate::step::Step;
 use crate::timers::TimerKind;
 use crate::work::ScrapeThen;
+use abi::flush_flags::FlushFlags;
 use abi::ids::{FlushId, InstanceId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet};
 
@@ -76,7 +77,7 @@ pub(crate) fn flush(
     session.flushes.insert(flush, PendingFlush { waiting_for, flags, then });
     for (producer, instances) in asked {
         let Some(producer) = producers.get_mut(producer) else { continue };
-        producer.flushes.insert(flush.get(), id.get());
+        producer.flushes.insert(flush, id);
         producer.command(&mut cx.out, Command::Flush(flush, of(id, instances), flags));
     }
     if is_answered {
@@ -148,11 +149,10 @@ pub(crate) fn acked(
 ) {
     // In the order they were asked for, whichever session they belong to.
     while let Some((&flush, _)) = producer.flushes.first_key_value()
-        && flush <= upto.get()
+        && flush <= upto
         && let Some((flush, session)) = producer.flushes.pop_first()
     {
         cx.spend(limits::WORK_PER_ENTRY);
-        let (flush, session) = (FlushId::new(flush), SessionId::new(session));
         let Some(of) = sessions.get_mut(session) else { continue };
         let Some(pending) = of.flushes.get_mut(&flush) else { continue };
         if !pending.waiting_for.remove(&producer.id) {
@@ -177,7 +177,7 @@ fn forget(
     cx.accounts.release(User::local(uid), Resource::Answers, missing);
     for producer in pending.waiting_for.iter() {
         if let Some(producer) = producers.get_mut(*producer) {
-            producer.flushes.remove(&flush.get());
+            producer.flushes.remove(&flush);
         }
     }
 }
@@ -209,7 +209,7 @@ pub(crate) fn finish(
         count(&mut session.counters.flushes_succeeded);
     } else {
         count(&mut session.counters.flushes_failed);
-        if pending.flags.is_last() {
+        if is_last(pending.flags) {
             note_slow(session, &pending, cx.now.boot_ns);
         }
     }

@@ -13,6 +13,8 @@
 //!                  its instances are separated      be written
 //! ```
 
+use abi::ids::ShellToken;
+
 /// Where a session is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SessionState {
@@ -72,8 +74,8 @@ impl SessionState {
 /// What an admitted session waits for before it is configured, by the token of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SetUpWait {
-    File(u64),
-    Priority(u64),
+    File(ShellToken),
+    Priority(ShellToken),
     /// Not for the shell: its data sources are being set up.
     Sources,
 }

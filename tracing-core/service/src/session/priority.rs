@@ -9,6 +9,7 @@ use protos::TraceConfig;
 use crate::context::Context;
 use crate::error::ConfigError;
 use crate::output::Boost;
+use abi::ids::ShellToken;
 
 /// The priority that a config asks for.
 ///
@@ -42,7 +43,7 @@ pub(crate) struct Priority {
 impl Priority {
     /// Asks the shell for the highest request of all sessions, unless it was asked for it already. Returns the token
     /// of the request.
-    pub(crate) fn request(&mut self, cx: &mut Context, highest: Option<Boost>) -> Option<u64> {
+    pub(crate) fn request(&mut self, cx: &mut Context, highest: Option<Boost>) -> Option<ShellToken> {
         if highest == self.asked {
             return None;
         }

@@ -15,7 +15,7 @@
 use super::config::stop_timeout_ms;
 use super::end_report::{EndError, end_text};
 use super::events::Lifecycle;
-use super::flush_request::{FlushFlags, FlushThen};
+use super::flush_request::FlushThen;
 use super::instance::{Instance, InstanceKey, InstanceState};
 use super::life::SessionState;
 use super::start::{BEFORE_ALL, check_all_started};
@@ -29,6 +29,7 @@ use crate::producers::Producers;
 use crate::step::Step;
 use crate::timers::TimerKind;
 use crate::work::{ScrapeThen, Todo};
+use abi::flush_flags::FlushFlags;
 use abi::ids::{ClientId, ProducerId, SessionId};
 
 /// Flushes, then ends.
@@ -415,8 +416,8 @@ pub(crate) fn trigger_timed_out(session: &Session, cx: &mut Context) {
 
 /// Cancels the timers that a session may have after its end.
 pub(crate) fn cancel_timers(session: &mut Session, cx: &mut Context) {
-    for token in session.snapshot_hits.end_delays() {
-        cx.timers.cancel(TimerKind::CloneHit, token);
+    for timer in session.snapshot_hits.end_delays() {
+        cx.timers.cancel(TimerKind::CloneHit, timer);
     }
     cx.timers.cancel(TimerKind::FileStall, session.id.get());
 }

@@ -1,7 +1,7 @@
 //! Writing the trace of a session into its file (see [`file`](super::file)).
 
 use super::compressing::{Compressing, StreamSink};
-use super::flush_request::{FlushFlags, FlushStrategy, FlushThen};
+use super::flush_request::{FlushStrategy, FlushThen};
 use super::life::SessionState;
 use super::read::{self, PassContext};
 use super::sink::{FileSink, Pass};
@@ -15,6 +15,7 @@ use crate::limits;
 use crate::outbox::Outbox;
 use crate::step::Step;
 use crate::timers::{TimerKind, Timers};
+use abi::flush_flags::FlushFlags;
 use abi::ids::FileId;
 use abi::time::Now;
 

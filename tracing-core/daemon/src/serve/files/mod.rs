@@ -31,7 +31,7 @@ use crate::system::identity::Identity;
 #[cfg(feature = "host")]
 use crate::system::own_user::OwnUser;
 use abi::error::OsError;
-use abi::ids::FileId;
+use abi::ids::{FileId, ShellToken};
 use abi::map::SortedMap;
 use abi::sync::{Arc, Mutex, lock};
 use os::poll::Wake;
@@ -82,7 +82,7 @@ pub(super) struct FinishedJobs {
 /// A file that a consumer wants the service to create.
 pub(super) struct NewFile {
     /// For the answer.
-    pub(super) token: u64,
+    pub(super) token: ShellToken,
     pub(super) path: String,
     /// The user of the consumer.
     pub(super) uid: u32,
@@ -116,7 +116,7 @@ impl Answers {
         self.wake.wake();
     }
 
-    fn put_created(&self, file: FileId, token: u64, result: Result<(), FileError>) {
+    fn put_created(&self, file: FileId, token: ShellToken, result: Result<(), FileError>) {
         let mut finished = lock(&self.finished);
         finished.created.push((file, result.is_ok()));
         finished.answers.push(Input::FileCreated { token, result: result.map(|()| file) });

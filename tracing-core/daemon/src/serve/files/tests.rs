@@ -56,7 +56,7 @@ fn files_that_are_created_count() {
     std::fs::create_dir(&folder).unwrap();
     let mut create = |uid, name: usize| {
         let path = folder.join(name.to_string()).to_str().unwrap().to_owned();
-        files.create(NewFile { token: 1, path, uid, rights: Rights::Daemon });
+        files.create(NewFile { token: ShellToken::new(1), path, uid, rights: Rights::Daemon });
         let Input::FileCreated { result, .. } = answer(&mut files) else { panic!("no answer") };
         result.map(drop).map_err(|error| error.text)
     };
@@ -117,7 +117,7 @@ fn what_is_written_into_memory_is_limited() {
     if folder.exists() {
         let path = folder.join(format!("in-memory-{}", std::process::id()));
         let name = path.to_str().unwrap().to_owned();
-        files.create(NewFile { token: 1, path: name, uid: 7, rights: Rights::Daemon });
+        files.create(NewFile { token: ShellToken::new(1), path: name, uid: 7, rights: Rights::Daemon });
         let Input::FileCreated { result, .. } = answer(&mut files) else { panic!("no answer") };
         let id = result.unwrap();
         let source = files.adopt(file_of("source", &[0; 600 << 10]).into());
@@ -134,7 +134,7 @@ fn files_being_created_are_limited() {
     let mut files = Files::new(Wake::new().unwrap(), true);
     let new = |uid| {
         let path = "/nowhere/trace".into();
-        NewFile { token: u64::from(uid), path, uid, rights: Rights::Daemon }
+        NewFile { token: ShellToken::new(uid.into()), path, uid, rights: Rights::Daemon }
     };
     for _ in 0..FILES_BEING_CREATED_PER_UID_MAX {
         let id = files.next_id();
@@ -142,9 +142,10 @@ fn files_being_created_are_limited() {
     }
     files.create(new(7));
     let answers = files.take_finished().answers;
-    let [Input::FileCreated { token: 7, result: Err(error) }] = &answers[..] else {
+    let [Input::FileCreated { token, result: Err(error) }] = &answers[..] else {
         panic!("{answers:?}")
     };
+    assert_eq!(token.get(), 7);
     assert!(error.text.contains("4 files of user 7 are being created"), "{error:?}");
     files.create(new(8));
     assert_eq!(files.creating.len(), FILES_BEING_CREATED_PER_UID_MAX + 1);
@@ -152,7 +153,8 @@ fn files_being_created_are_limited() {
     // When its last thread ends, this is closed.
     files.alive = None;
     assert_eq!(files.ended.recv(), None);
-    assert!(matches!(answer, Input::FileCreated { token: 8, result: Err(_) }), "{answer:?}");
+    let Input::FileCreated { token, result: Err(_) } = answer else { panic!("{answer:?}") };
+    assert_eq!(token.get(), 8);
     assert_eq!((files.creating.len(), files.open.len()), (FILES_BEING_CREATED_PER_UID_MAX, 0));
 }
 
@@ -359,10 +361,13 @@ fn a_file_without_a_thread_is_created_by_its_caller() {
     let path = std::env::temp_dir().join(format!("created-{}", std::process::id()));
     let mut files = Files::new(Wake::new().unwrap(), false);
     let text = path.to_str().unwrap().to_owned();
-    files.create(NewFile { token: 1, path: text, uid: 7, rights: Rights::Daemon });
+    files.create(NewFile { token: ShellToken::new(1), path: text, uid: 7, rights: Rights::Daemon });
     assert_eq!(files.unthreaded.as_ref().map(Vec::len), Some(1));
     let answers = files.take_finished().answers;
-    assert!(matches!(&answers[..], [Input::FileCreated { token: 1, result: Ok(_) }]));
+    let [Input::FileCreated { token, result: Ok(_) }] = &answers[..] else {
+        panic!("{answers:?}")
+    };
+    assert_eq!(token.get(), 1);
     std::fs::remove_file(&path).unwrap();
 }
 

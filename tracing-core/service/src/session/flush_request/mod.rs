@@ -4,29 +4,18 @@ use protos::TraceConfig;
 
 use crate::limits;
 use crate::session::file;
-use abi::ids::{CallId, ClientId, ProducerId};
+use abi::flush_flags::{FlushFlags, FlushReason};
+use abi::ids::{CallId, ClientId, CloneId, ProducerId};
 use abi::map::BlockSet;
 
-/// Reason and initiator of a flush, packed as producers get it (`flush_flags.h`): bits 0-3 the reason, 4-7 the
-/// initiator, 8-11 what a clone is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FlushFlags(pub(crate) u64);
+/// The flags of the flush before a clone.
+pub(crate) fn clone_flags(for_bugreport: bool) -> FlushFlags {
+    if for_bugreport { FlushFlags::CLONE_FOR_BUGREPORT } else { FlushFlags::CLONE }
+}
 
-impl FlushFlags {
-    /// Started by the service itself, periodically.
-    pub(crate) const PERIODIC: Self = Self(0x11);
-    /// Started by the service before it stops a session.
-    pub(crate) const STOP: Self = Self(0x12);
-
-    /// Started by the service for a clone.
-    pub(crate) fn clone_of(for_bugreport: bool) -> Self {
-        Self(if for_bugreport { 0x113 } else { 0x13 })
-    }
-
-    /// Whether the session stops or is cloned after the flush.
-    pub(crate) fn is_last(self) -> bool {
-        matches!(self.0 & 0xf, 2 | 3)
-    }
+/// Whether the session stops or is cloned after a flush with these flags.
+pub(crate) fn is_last(flags: FlushFlags) -> bool {
+    matches!(flags.reason(), FlushReason::Stop | FlushReason::Clone)
 }
 
 /// When a session flushes by itself.
@@ -90,8 +79,8 @@ pub(crate) enum FlushThen {
     WriteFile,
     /// The session ends.
     Disable,
-    /// A clone, by its number, takes these buffers.
-    Clone(u64, BufferGroup),
+    /// A clone takes these buffers.
+    Clone(CloneId, BufferGroup),
 }
 
 /// A flush that producers have not acknowledged yet.
