@@ -24,7 +24,8 @@ use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use super::serve::{Counters, Disconnect, Engine, HostLink, Link, Log, ServerStats, Side, User};
+pub use super::serve::PortKind;
+use super::serve::{Counters, Disconnect, Engine, HostLink, Link, Log, PeerUser, ServerStats};
 use crate::local::{Inbox, LocalConnection, LocalPort, RunService};
 use crate::system::closer::PeerFd;
 use abi::error::OsError;
@@ -37,15 +38,6 @@ use client::consumer::Consumer;
 use os::clock;
 use os::poll::Wake;
 use service::{Peer, ServiceConfig};
-
-/// The port that a client connects to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PortKind {
-    /// Data sources, commits, commands.
-    Producer,
-    /// Sessions, reading, queries.
-    Consumer,
-}
 
 /// The connection is closed. The log and the statistics say why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,15 +132,11 @@ impl EmbeddedService {
     /// Without it the connection counts as one from another machine, which may give its identity in the first
     /// frame. A transport that carries no descriptors has to say so with [`Peer::by_value`].
     pub fn accept(&self, port: PortKind, peer: Option<Peer>) -> ClientId {
-        let side = match port {
-            PortKind::Producer => Side::Producer,
-            PortKind::Consumer => Side::Consumer,
-        };
         let mut engine = lock(&self.0.engine);
         let client = engine.next_client();
         let local = peer.as_ref().filter(|peer| peer.machine_id == 0);
-        let user = local.map_or(User::Remote, |peer| User::Local(peer.uid));
-        engine.connected(client, side, Link::Custom(Box::new(HostLink::new(side))), user, peer);
+        let user = local.map_or(PeerUser::Remote, |peer| PeerUser::Local(peer.uid));
+        engine.connected(client, port, Link::Custom(Box::new(HostLink::new(port))), user, peer);
         client
     }
 

@@ -14,7 +14,7 @@ use super::accounts::User;
 use super::buffers::Buffers;
 use super::context::Context;
 use super::ledger::Reason;
-use super::outbox::Outbox;
+use super::effect_queue::EffectQueue;
 use super::producers::Producer;
 use crate::buffer::{ChunkMeta, ChunkPatches, Patch, TraceBuffer};
 use crate::limits;
@@ -159,7 +159,7 @@ impl ChunkIntake {
         producer: &mut Producer,
         chunk: &CommitDataRequestChunkToPatch,
         buffers: &mut Buffers,
-        out: &mut Outbox,
+        out: &mut EffectQueue,
     ) {
         let writer = chunk.writer_id.unwrap_or(0);
         let buffer = BufferId::new(chunk.target_buffer.unwrap_or(0) as u16);
@@ -218,7 +218,7 @@ fn buffer_of<'a>(
     producer: &mut Producer,
     id: BufferId,
     buffers: &'a mut Buffers,
-    out: &mut Outbox,
+    out: &mut EffectQueue,
 ) -> Result<&'a mut TraceBuffer, Refusal> {
     let Some(buffer) = buffers.get_mut(id) else { return Err(Refusal::Gone) };
     if !producer.allowed.contains(&id) {
@@ -239,7 +239,7 @@ pub(crate) fn copy_to_buffer(
     complete: bool,
     payload: &[u8],
     buffers: &mut Buffers,
-    out: &mut Outbox,
+    out: &mut EffectQueue,
 ) -> Result<u64, Refusal> {
     let buffer = buffer_of(producer, buffer_id, buffers, out)?;
     if let Some(registered) = producer.writers.get(&header.writer).copied()

@@ -14,7 +14,7 @@ use super::accounts::User;
 use super::data_sources::SourceKey;
 use super::log_limiter::LogLimiter;
 use super::observe::Observer;
-use super::outbox::Outbox;
+use super::effect_queue::EffectQueue;
 use super::session::events::TriggerHit;
 use super::session::instance::Instance;
 use super::work::Work;
@@ -106,7 +106,7 @@ impl Consumers {
     }
 
     /// Forgets a consumer that disconnected. Returns its session.
-    pub(crate) fn disconnected(&mut self, client: ClientId, out: &mut Outbox) -> Option<SessionId> {
+    pub(crate) fn disconnected(&mut self, client: ClientId, out: &mut EffectQueue) -> Option<SessionId> {
         let consumer = self.by_client.remove(&client)?;
         let name = format_args!("consumer {client} (uid {})", consumer.peer.uid);
         consumer.limiter.log_suppressed(out, name);
@@ -143,7 +143,7 @@ impl Consumers {
     pub(crate) fn log_error(
         &mut self,
         client: ClientId,
-        out: &mut Outbox,
+        out: &mut EffectQueue,
         text: fmt::Arguments<'_>,
     ) {
         if self.by_client.get_mut(&client).is_none_or(|c| c.limiter.allow()) {
@@ -155,7 +155,7 @@ impl Consumers {
     pub(crate) fn log_session_error(
         &mut self,
         owner: Option<ClientId>,
-        out: &mut Outbox,
+        out: &mut EffectQueue,
         text: fmt::Arguments<'_>,
     ) {
         match owner {
@@ -165,7 +165,7 @@ impl Consumers {
     }
 
     /// Answers the `EnableTracing` of a consumer: its session is over, or never began.
-    pub(crate) fn report_disabled(&mut self, client: ClientId, out: &mut Outbox, error: &str) {
+    pub(crate) fn report_disabled(&mut self, client: ClientId, out: &mut EffectQueue, error: &str) {
         let call = self.by_client.get_mut(&client).and_then(|c| c.enable_call.take());
         let response = EnableTracingResponse {
             state: Some(EnableTracingResponseState::Disabled(true)),
@@ -176,7 +176,7 @@ impl Consumers {
     }
 
     /// Ends a stream of packets without more of them: the consumer has lost the session.
-    pub(crate) fn end_read(&mut self, client: ClientId, out: &mut Outbox) {
+    pub(crate) fn end_read(&mut self, client: ClientId, out: &mut EffectQueue) {
         if let Some(call) = self.by_client.get_mut(&client).and_then(|c| c.read_call.take()) {
             out.stream(client, call, Bytes::new(), false);
         }
@@ -190,7 +190,7 @@ impl Consumers {
         call: Option<CallId>,
         types: &[protos::ObservableEventsType],
         instances: impl Iterator<Item = &'a Instance>,
-        out: &mut Outbox,
+        out: &mut EffectQueue,
     ) -> bool {
         let Some(consumer) = self.by_client.get_mut(&client) else { return false };
         consumer.observer.observe(client, call, types, out);
@@ -235,7 +235,7 @@ impl Consumers {
         client: ClientId,
         id: SessionId,
         hit: &TriggerHit,
-        out: &mut Outbox,
+        out: &mut EffectQueue,
     ) {
         let Some(consumer) = self.by_client.get_mut(&client) else { return };
         consumer.observer.clone_trigger_hit(client, id, hit, out);
@@ -243,7 +243,7 @@ impl Consumers {
     }
 
     /// Tells each observer what happened in this turn.
-    pub(crate) fn send_observed(&mut self, out: &mut Outbox) {
+    pub(crate) fn send_observed(&mut self, out: &mut EffectQueue) {
         while let Some(client) = self.observed.pop_first() {
             if let Some(consumer) = self.by_client.get_mut(&client) {
                 consumer.observer.send(client, out);

@@ -3,7 +3,7 @@
 
 use super::accounts::Accounts;
 use super::matching::RegexBudget;
-use super::outbox::Outbox;
+use super::effect_queue::EffectQueue;
 use super::step::Step;
 use super::timers::{Clock, TimerKind, Timers};
 use crate::config::ServiceConfig;
@@ -16,7 +16,7 @@ pub(crate) struct Context {
     pub(crate) config: ServiceConfig,
     /// The time of the input or timer that is being handled.
     pub(crate) now: Now,
-    pub(crate) out: Outbox,
+    pub(crate) out: EffectQueue,
     pub(crate) timers: Timers,
     pub(crate) random: Random,
     /// Machine of the packets that the service writes itself: that of a producer in this process.
@@ -48,7 +48,7 @@ impl Context {
             read_work: 0,
             config,
             now: Now::default(),
-            out: Outbox::default(),
+            out: EffectQueue::default(),
             timers: Timers::default(),
             machine_id: 0,
             match_steps: RegexBudget::default(),

@@ -64,7 +64,7 @@
 //! | `input`, `output`, `port`, `config`, `error` | the boundary |
 //! | `core`, `step`, `context` | dispatch; what follows from an event; what all parts use |
 //! | `accounts` | what each user makes the service keep |
-//! | `timers`, `outbox`, `buffer_pool` | what is due when; effects; memory of replies, recycled |
+//! | `timers`, `effect_queue`, `buffer_pool` | what is due when; effects; memory of replies, recycled |
 //! | `log_limiter` | how many lines of the log one peer may cause |
 //! | `producers`, `consumers`, `observe` | the connections of both sides |
 //! | `commands`, `command_queue` | what producers are told, encoded; what waits until they took earlier commands |
@@ -119,7 +119,7 @@ mod leftovers;
 mod log_limiter;
 mod matching;
 mod observe;
-mod outbox;
+mod effect_queue;
 mod output;
 mod packets;
 mod port;

@@ -1,6 +1,6 @@
 //! How many lines of the log one peer may cause.
 
-use super::outbox::Outbox;
+use super::effect_queue::EffectQueue;
 use crate::limits;
 
 /// Limits the log lines about one peer, which can cause as many as it likes.
@@ -23,7 +23,7 @@ impl LogLimiter {
     }
 
     /// Logs how many lines were not written, when the peer has left.
-    pub(crate) fn log_suppressed(&self, out: &mut Outbox, peer: std::fmt::Arguments<'_>) {
+    pub(crate) fn log_suppressed(&self, out: &mut EffectQueue, peer: std::fmt::Arguments<'_>) {
         if self.suppressed > 0 {
             out.error(format!(
                 "{peer} left; {} more errors of it were not logged",

@@ -9,7 +9,7 @@ use protos::{
 };
 use protozero::Message as _;
 
-use super::outbox::Outbox;
+use super::effect_queue::EffectQueue;
 use super::session::events::TriggerHit;
 use super::session::instance::{Instance, InstanceState};
 use crate::limits;
@@ -54,7 +54,7 @@ impl Observer {
         client: ClientId,
         call: Option<CallId>,
         types: &[protos::ObservableEventsType],
-        out: &mut Outbox,
+        out: &mut EffectQueue,
     ) {
         if let Some(older) = self.call.take() {
             out.stream(client, older, bytes::Bytes::new(), false);
@@ -103,7 +103,7 @@ impl Observer {
         client: ClientId,
         id: SessionId,
         hit: &TriggerHit,
-        out: &mut Outbox,
+        out: &mut EffectQueue,
     ) {
         if self.events.clone_trigger_hit.is_some() {
             self.send(client, out);
@@ -120,7 +120,7 @@ impl Observer {
     }
 
     /// Sends what was noted.
-    pub(crate) fn send(&mut self, client: ClientId, out: &mut Outbox) {
+    pub(crate) fn send(&mut self, client: ClientId, out: &mut EffectQueue) {
         let mut events = std::mem::take(&mut self.events);
         let Some(call) = self.call else { return };
         // Changes that do not fit into one frame are sent ahead in frames of their own.

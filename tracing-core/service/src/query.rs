@@ -14,7 +14,7 @@ use super::accounts::User;
 use super::consumers::{Consumers, Query, QueryPosition};
 use super::data_sources::{Source, Sources};
 use super::matching::clip_name;
-use super::outbox::Outbox;
+use super::effect_queue::EffectQueue;
 use super::producers::{Producer, Producers};
 use super::session::life::SessionState;
 use super::session::state::{Session, Sessions};
@@ -22,7 +22,7 @@ use super::user_accounts::AccountSources;
 use crate::limits;
 use abi::ids::{CallId, ClientId};
 
-pub(crate) fn capabilities(client: ClientId, call: Option<CallId>, out: &mut Outbox) {
+pub(crate) fn capabilities(client: ClientId, call: Option<CallId>, out: &mut EffectQueue) {
     let response = QueryCapabilitiesResponse {
         capabilities: Some(TracingServiceCapabilities {
             has_query_capabilities: Some(true),
@@ -41,7 +41,7 @@ pub(crate) fn capabilities(client: ClientId, call: Option<CallId>, out: &mut Out
 }
 
 /// Answers `SaveTraceForBugreport`, as upstream does.
-pub(crate) fn refuse_save_for_bugreport(client: ClientId, call: Option<CallId>, out: &mut Outbox) {
+pub(crate) fn refuse_save_for_bugreport(client: ClientId, call: Option<CallId>, out: &mut EffectQueue) {
     let text = "SaveTraceForBugreport is deprecated and does nothing: clone the session instead";
     let response = SaveTraceForBugreportResponse {
         success: Some(false),
@@ -79,7 +79,7 @@ pub(crate) fn continue_answers(
     client: ClientId,
     consumers: &mut Consumers,
     state: &StateSources<'_>,
-    out: &mut Outbox,
+    out: &mut EffectQueue,
 ) -> usize {
     let Some(consumer) = consumers.get_mut(client) else { return 0 };
     let user = User::of(&consumer.peer);
@@ -114,7 +114,7 @@ impl StateSources<'_> {
         query: &mut Query,
         user: User,
         parts: &mut Parts,
-        out: &mut Outbox,
+        out: &mut EffectQueue,
     ) -> bool {
         let (uid, _) = user.ids();
         if matches!(query.position, QueryPosition::Begin) {
@@ -205,7 +205,7 @@ impl StateSources<'_> {
 
 /// Adds a data source. A descriptor that fills a request to the last byte may not fit into a reply: then the reply
 /// has its name and id alone, and the log says what is missing.
-fn add_source(source: &Source, parts: &mut Parts, out: &mut Outbox) {
+fn add_source(source: &Source, parts: &mut Parts, out: &mut EffectQueue) {
     let entry = |descriptor: &[u8]| {
         // A nested message that is written in place may have a longer length than it needs: here each byte counts. A
         // heap sink fails only by aborting.

@@ -12,7 +12,7 @@
 use os::poll::Poller;
 use os::socket::{Listener, Stream};
 
-use super::port_kind::Side;
+use super::port_kind::PortKind;
 use abi::error::OsError;
 use abi::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(super) struct Accepting {
 }
 
 struct Listening {
-    side: Side,
+    port: PortKind,
     listener: Listener,
     /// Boot time until which no connection is accepted, ns.
     paused_until: Option<u64>,
@@ -36,7 +36,7 @@ struct Listening {
 
 /// What there is to accept.
 pub(super) enum Accepted {
-    Connection(Side, Stream),
+    Connection(PortKind, Stream),
     /// No connection waits.
     Nothing,
     /// Accepting pauses from now on, most likely because no descriptor is left: to try again at once would fail again.
@@ -51,9 +51,9 @@ impl Accepting {
         producers: Vec<Listener>,
         consumers: Vec<Listener>,
     ) -> Result<Self, OsError> {
-        let listening = |side| move |listener| Listening { side, listener, paused_until: None };
-        let producers = producers.into_iter().map(listening(Side::Producer));
-        let consumers = consumers.into_iter().map(listening(Side::Consumer));
+        let listening = |port| move |listener| Listening { port, listener, paused_until: None };
+        let producers = producers.into_iter().map(listening(PortKind::Producer));
+        let consumers = consumers.into_iter().map(listening(PortKind::Consumer));
         let listening: Vec<_> = producers.chain(consumers).collect();
         for (one, key) in listening.iter().zip(first_key..) {
             poller.add(&one.listener, key, true, false)?;
@@ -67,9 +67,9 @@ impl Accepting {
         consumers: (u32, u32),
     ) -> Result<(), OsError> {
         for one in &self.listening {
-            let (group, mode) = match one.side {
-                Side::Producer => producers,
-                Side::Consumer => consumers,
+            let (group, mode) = match one.port {
+                PortKind::Producer => producers,
+                PortKind::Consumer => consumers,
             };
             one.listener.set_permissions(group, mode)?;
         }
@@ -88,11 +88,11 @@ impl Accepting {
 
     /// The next connection of the listener with this key. Not to be called in its pause.
     pub(super) fn next(&mut self, key: u64, boot_ns: u64) -> Accepted {
-        let Some(Listening { side, listener, .. }) = self.get(key) else {
+        let Some(Listening { port, listener, .. }) = self.get(key) else {
             return Accepted::Nothing;
         };
         match listener.accept() {
-            Ok(Some(stream)) => Accepted::Connection(*side, stream),
+            Ok(Some(stream)) => Accepted::Connection(*port, stream),
             Ok(None) => Accepted::Nothing,
             Err(error) => {
                 self.pause(key, boot_ns);

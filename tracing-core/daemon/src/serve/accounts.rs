@@ -4,7 +4,7 @@ use protos::{ServiceCounters, UserAccount, UserAccountItem};
 
 use super::connections::Connections;
 use super::files::Files;
-use super::user::User;
+use super::user::PeerUser;
 use crate::limits::FILES_OF_USERS_MAX;
 use crate::system::closer::Closer;
 use service::ShellAccounts;
@@ -23,14 +23,14 @@ fn item((held, max): (usize, usize), refused: Option<u64>) -> Option<UserAccount
 
 /// The accounts, as far as they are known here: those of all users if `asking` is one to whom no common limit applies,
 /// else that one alone, as no other is shown.
-pub(super) fn count(counted: &Counted, files: &Files, asking: User) -> ShellAccounts {
+pub(super) fn count(counted: &Counted, files: &Files, asking: PeerUser) -> ShellAccounts {
     let Counted { connections, closer } = counted;
     let users = match connections.is_limited(asking) {
         true => vec![asking],
         false => connections.users(),
     };
-    let has_remote = users.contains(&User::Remote);
-    let mut uids: Vec<u32> = users.into_iter().filter_map(User::uid).collect();
+    let has_remote = users.contains(&PeerUser::Remote);
+    let mut uids: Vec<u32> = users.into_iter().filter_map(PeerUser::uid).collect();
     if !connections.is_limited(asking) {
         uids.extend(closer.users().into_iter().chain(files.users()));
     }
@@ -38,7 +38,7 @@ pub(super) fn count(counted: &Counted, files: &Files, asking: User) -> ShellAcco
     uids.dedup();
     let account = |uid: u32| {
         let mut account = UserAccount { uid: Some(uid.cast_signed()), ..Default::default() };
-        connections.tell(User::Local(uid), &mut account);
+        connections.tell(PeerUser::Local(uid), &mut account);
         account.closing_descriptors = item(closer.waiting(uid), None);
         let (open, max, refused) = files.of_user(uid);
         account.files = item((open, max), Some(refused));
@@ -47,7 +47,7 @@ pub(super) fn count(counted: &Counted, files: &Files, asking: User) -> ShellAcco
     let users = uids.into_iter().map(account).collect();
     let remote = has_remote.then(|| {
         let mut account = UserAccount { is_limited: Some(true), ..Default::default() };
-        connections.tell(User::Remote, &mut account);
+        connections.tell(PeerUser::Remote, &mut account);
         account
     });
     let mut all_users = UserAccount::default();

@@ -12,10 +12,10 @@ use super::engine::{Engine, FIRST_CLIENT};
 use super::files::LAST_WRITES;
 use super::order;
 use super::peer::{Link, PeerConnection};
-use super::port_kind::{Disconnect, Side};
+use super::port_kind::{Disconnect, PortKind};
 use super::remote::SocketLink;
-use super::slow_calls::Calls;
-use super::user::{ConnectionUser, User};
+use super::slow_calls::CallMeter;
+use super::user::{ConnectionUser, PeerUser};
 use super::watchdog::Watchdog;
 use crate::limits::{ACCEPTS_PER_TURN, ADMITTED_WHEN_BEHIND, CONNECTIONS_PER_TURN, SERVE_NS};
 use crate::system::closer::{Closer, CloserLimits, EndCloser, NoRoom, Origin, STUCK_NS};
@@ -51,7 +51,7 @@ pub(super) struct Daemon {
     /// Declared behind the engine, because dropping that gives it connections to close.
     pub(super) closer: EndCloser,
     descriptors: Descriptors,
-    calls: Calls,
+    call_meter: CallMeter,
     /// The last turn did not send all that was to be sent.
     sends_behind: bool,
     pub(super) connections: Connections,
@@ -83,7 +83,7 @@ impl Daemon {
         let accepting = Accepting::new(&poller, KEY_LISTENERS, producers, consumers)?;
         let alarm = Alarm::new()?;
         poller.add(&alarm, KEY_ALARM, true, false)?;
-        let calls = Calls::new();
+        let call_meter = CallMeter::new();
         let (left, own_uid) = (descriptors_left(), process::effective_uid());
         let lines = engine.logger.lines().cloned();
         let closer = EndCloser(Closer::start(CloserLimits::new(left, own_uid)));
@@ -93,12 +93,12 @@ impl Daemon {
         engine.counted =
             Some(Counted { connections: connections.clone(), closer: closer.0.clone() });
         Ok(Self {
-            _watchdog: lines.map(|lines| Watchdog::start(&engine.turns, lines)),
+            _watchdog: lines.map(|lines| Watchdog::start(&engine.watched_turn, lines)),
             engine,
             poller,
             closer,
             descriptors: Descriptors::new(left),
-            calls,
+            call_meter,
             sends_behind: false,
             connections,
             alarm,
@@ -124,9 +124,9 @@ impl Daemon {
             self.alarm.set(self.due_ns())?;
             self.poller.wait(&mut ready, None)?;
             let began_ns = clock::mono_ns();
-            self.engine.turns.begin(began_ns);
+            self.engine.watched_turn.begin(began_ns);
             self.descriptors.begin_turn(began_ns);
-            self.calls.begin_turn(began_ns);
+            self.call_meter.begin_turn(began_ns);
             self.engine.counters.wake(ready.len());
             self.serve(&mut ready, began_ns);
             self.resume_waiting();
@@ -134,7 +134,7 @@ impl Daemon {
             self.cut_stuck();
             self.resume_accepting();
             self.flush(clock::mono_ns());
-            if let Some(slow) = self.engine.turns.end(clock::mono_ns()) {
+            if let Some(slow) = self.engine.watched_turn.end(clock::mono_ns()) {
                 self.engine.counters.slow_turn();
                 self.engine.log(slow.who, LogLevel::Info, &slow.line);
             }
@@ -240,8 +240,8 @@ impl Daemon {
                 return self.accepting.pause(key, clock::boot_ns());
             }
             match self.accepting.next(key, clock::boot_ns()) {
-                Accepted::Connection(side, stream) => {
-                    admitted += usize::from(self.connected(key, side, stream));
+                Accepted::Connection(port, stream) => {
+                    admitted += usize::from(self.connected(key, port, stream));
                 }
                 Accepted::Nothing => return,
                 Accepted::Failed(error) => {
@@ -259,7 +259,7 @@ impl Daemon {
     }
 
     /// Keeps a connection, or refuses it: false.
-    fn connected(&mut self, listener: u64, side: Side, stream: Stream) -> bool {
+    fn connected(&mut self, listener: u64, port: PortKind, stream: Stream) -> bool {
         let client = self.engine.next_client();
         let credentials = match stream.credentials() {
             Ok(credentials) => credentials,
@@ -272,15 +272,15 @@ impl Daemon {
             }
         };
         let known = stream.is_unix();
-        let user = if known { User::Local(credentials.uid) } else { User::Remote };
+        let user = if known { PeerUser::Local(credentials.uid) } else { PeerUser::Remote };
         let about = Some(ConnectionUser { client, user });
         let origin = Origin { client, uid: credentials.uid };
         let closer = &self.closer.0;
-        let count = connections::descriptors_of(side);
+        let count = connections::descriptors_of(port);
         let is_limited = self.connections.is_limited(user);
         let slot = match self.descriptors.admits(is_limited, count) {
-            true => self.connections.admit(user, side),
-            false => Err(self.connections.refuse(user, side)),
+            true => self.connections.admit(user, port),
+            false => Err(self.connections.refuse(user, port)),
         };
         let slot = match slot {
             Ok(slot) => slot,
@@ -294,13 +294,13 @@ impl Daemon {
                 }
                 self.engine.counters.refused();
                 self.engine.fault(about, &refused.to_string());
-                if side == Side::Producer {
+                if port == PortKind::Producer {
                     self.engine.handle_input_about(about, Input::ProducerRefused { client, peer });
                 }
                 return false;
             }
         };
-        let link = SocketLink::new(stream, side, origin, slot, closer, &self.poller);
+        let link = SocketLink::new(stream, port, origin, slot, closer, &self.poller);
         if !closer.refuses(origin.uid) {
             link.take_descriptors(true);
         }
@@ -310,7 +310,7 @@ impl Daemon {
             return false;
         }
         let who = known.then(|| self.engine.peer(credentials.uid, credentials.pid));
-        self.engine.connected(client, side, Link::Socket(Box::new(link)), user, who);
+        self.engine.connected(client, port, Link::Socket(Box::new(link)), user, who);
         true
     }
 
@@ -344,7 +344,7 @@ impl Daemon {
         let capacity = self.closer.0.capacity(link.origin.uid);
         let is_limited = self.connections.is_limited(*user);
         let openable = self.descriptors.openable(is_limited, capacity.unwrap_or(0));
-        let read = link.read(&mut self.buf, openable, &mut self.descriptors, &mut self.calls);
+        let read = link.read(&mut self.buf, openable, &mut self.descriptors, &mut self.call_meter);
         if link.call_time.owes() {
             self.charge(client);
         }
@@ -461,7 +461,7 @@ impl Daemon {
         *sent = send_order.serve(*user);
         let result = match waits.has(*user) {
             true => link.host.check_queue(),
-            false => link.write(&mut self.calls, |memory| service.give_back(memory)),
+            false => link.write(&mut self.call_meter, |memory| service.give_back(memory)),
         };
         let result = result.and_then(|()| link.account());
         // One that is cut already may still have requests to handle.

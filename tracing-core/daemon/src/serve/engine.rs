@@ -12,15 +12,15 @@ use super::log::{About, Log, Logger};
 #[cfg(feature = "host")]
 use super::order::Order;
 use super::peer::{Link, PeerConnection};
-use super::port_kind::{Disconnect, Side};
+use super::port_kind::{Disconnect, PortKind};
 #[cfg(feature = "host")]
-use super::producer_memory::Adopting;
+use super::producer_memory::ProducerMemory;
 #[cfg(feature = "host")]
-use super::slow_calls::Waits;
+use super::slow_calls::CallWaits;
 use super::stats::Counters;
-use super::user::{ConnectionUser, User};
+use super::user::{ConnectionUser, PeerUser};
 #[cfg(feature = "host")]
-use super::watchdog::{Task, Turns};
+use super::watchdog::{Task, WatchedTurn};
 use crate::limits::SERVE_NS;
 use crate::local::{AnyLocalEvent, Inbox, LocalEvent};
 use abi::ids::ClientId;
@@ -58,10 +58,10 @@ pub(crate) struct Engine {
     pub(super) send_order: Order,
     /// Users whose connections are not served for a while.
     #[cfg(feature = "host")]
-    pub(super) waits: Waits,
+    pub(super) waits: CallWaits,
     /// Memory of producers that is being mapped.
     #[cfg(feature = "host")]
-    pub(super) adopting: Adopting,
+    pub(super) producer_memory: ProducerMemory,
     /// The places of memory whose producer has left, while the service needs it.
     #[cfg(feature = "host")]
     pub(super) memory_of_gone: BlockMap<ClientId, MemoryPlace>,
@@ -78,7 +78,7 @@ pub(crate) struct Engine {
     pub(crate) counters: Arc<Counters>,
     pub(super) logger: Logger,
     #[cfg(feature = "host")]
-    pub(super) turns: Turns,
+    pub(super) watched_turn: WatchedTurn,
     /// None without sockets.
     #[cfg(feature = "host")]
     pub(super) counted: Option<Counted>,
@@ -115,9 +115,9 @@ impl Engine {
             #[cfg(feature = "host")]
             send_order: Order::default(),
             #[cfg(feature = "host")]
-            waits: Waits::default(),
+            waits: CallWaits::default(),
             #[cfg(feature = "host")]
-            adopting: Adopting::new(wake.clone(), process::effective_uid()),
+            producer_memory: ProducerMemory::new(wake.clone(), process::effective_uid()),
             #[cfg(feature = "host")]
             memory_of_gone: BlockMap::new(),
             #[cfg(feature = "host")]
@@ -130,7 +130,7 @@ impl Engine {
             counters: Arc::default(),
             logger: Logger::new(log, process::effective_uid(), threads),
             #[cfg(feature = "host")]
-            turns: Turns::default(),
+            watched_turn: WatchedTurn::default(),
             #[cfg(feature = "host")]
             counted: None,
             about: None,
@@ -150,7 +150,7 @@ impl Engine {
     /// Handles everything but sockets: clients of this process, answers of files, timers.
     pub(crate) fn turn(&mut self) {
         #[cfg(feature = "host")]
-        self.take_adopted();
+        self.handle_mapped_requests();
         #[cfg(feature = "host")]
         self.process_backlog();
         self.take_local();
@@ -159,7 +159,7 @@ impl Engine {
         if self.service.poll_timeout().is_some_and(|due| due.as_ns() <= clock::boot_ns()) {
             let now = clock::now();
             #[cfg(feature = "host")]
-            self.turns.task(now.mono_ns, Task::Timers, None);
+            self.watched_turn.task(now.mono_ns, Task::Timers, None);
             self.service.handle_timeout(&now);
             self.carry_out();
         }
@@ -212,13 +212,13 @@ impl Engine {
     pub(super) fn announce(
         &mut self,
         client: ClientId,
-        side: Side,
+        port: PortKind,
         peer: service::Peer,
         in_process: bool,
     ) {
-        self.handle_input(match side {
-            Side::Producer => Input::ProducerConnected { client, peer, in_process },
-            Side::Consumer => Input::ConsumerConnected { client, peer },
+        self.handle_input(match port {
+            PortKind::Producer => Input::ProducerConnected { client, peer, in_process },
+            PortKind::Consumer => Input::ConsumerConnected { client, peer },
         });
     }
 
@@ -235,10 +235,10 @@ impl Engine {
         }
         peer.link.close();
         if peer.announced {
-            let input = match (peer.side, reason.cut()) {
-                (Side::Producer, None) => Input::ProducerDisconnected { client },
-                (Side::Producer, Some(why)) => Input::ProducerCut { client, why },
-                (Side::Consumer, _) => Input::ConsumerDisconnected { client },
+            let input = match (peer.port, reason.cut()) {
+                (PortKind::Producer, None) => Input::ProducerDisconnected { client },
+                (PortKind::Producer, Some(why)) => Input::ProducerCut { client, why },
+                (PortKind::Consumer, _) => Input::ConsumerDisconnected { client },
             };
             self.handle_input_about(about, input);
         }
@@ -264,7 +264,7 @@ impl Engine {
                         let request = *request;
                         self.handle_input(Input::ProducerRequest { client, call, request, region });
                     }
-                    other => self.local(client, Side::Producer, other),
+                    other => self.local(client, PortKind::Producer, other),
                 },
                 AnyLocalEvent::Consumer(event) => match event {
                     LocalEvent::Request { call, request, file, .. } => {
@@ -272,22 +272,22 @@ impl Engine {
                         let file = file.map(|fd| self.files.adopt(fd));
                         self.handle_input(Input::ConsumerRequest { client, call, request, file });
                     }
-                    other => self.local(client, Side::Consumer, other),
+                    other => self.local(client, PortKind::Consumer, other),
                 },
             }
         }
     }
 
     /// Handles the events that both ports have.
-    fn local<R>(&mut self, client: ClientId, side: Side, event: LocalEvent<R>) {
+    fn local<R>(&mut self, client: ClientId, port: PortKind, event: LocalEvent<R>) {
         match event {
             LocalEvent::Connected(mailbox) => {
                 let link = Link::Local(mailbox);
                 self.counters.connected();
-                let user = User::Local(process::effective_uid());
-                self.peers.insert(client, PeerConnection::new(side, link, user, true));
+                let user = PeerUser::Local(process::effective_uid());
+                self.peers.insert(client, PeerConnection::new(port, link, user, true));
                 let peer = self.peer(process::effective_uid(), Some(process::pid()));
-                self.announce(client, side, peer, true);
+                self.announce(client, port, peer, true);
             }
             LocalEvent::Drained => self.handle_input(Input::Drained { client }),
             LocalEvent::Disconnected => self.end_connection(client, &Disconnect::PeerLeft),
@@ -308,7 +308,7 @@ impl Engine {
         self.about = about;
         let now = clock::now();
         #[cfg(feature = "host")]
-        self.turns.task(now.mono_ns, Task::of(&input), about);
+        self.watched_turn.task(now.mono_ns, Task::of(&input), about);
         if let Input::ConsumerRequest { request: ConsumerRequest::QueryServiceState(_), .. } = input
         {
             let counted = Box::new(self.count(about));
@@ -434,7 +434,7 @@ impl Engine {
             #[cfg(not(feature = "host"))]
             Output::CountMemory { .. } | Output::ReleaseMemory { .. } => {}
             Output::Log { level, text, uid } => {
-                let user = uid.map(|uid| About::User(User::Local(uid)));
+                let user = uid.map(|uid| About::User(PeerUser::Local(uid)));
                 let about = user.unwrap_or(self.about.into());
                 self.logger.line(clock::boot_ns(), about, level, &text);
             }

@@ -74,7 +74,9 @@ pub use self::log::Log;
 #[cfg(feature = "host")]
 pub(super) use self::peer::Link;
 #[cfg(feature = "host")]
-pub(super) use self::port_kind::{Disconnect, Side};
+pub(super) use self::port_kind::Disconnect;
+#[cfg(feature = "host")]
+pub use self::port_kind::PortKind;
 #[cfg(feature = "host")]
 pub(super) use self::remote::HostLink;
 #[cfg(feature = "host")]
@@ -82,7 +84,7 @@ pub use self::server::{Server, ServerOptions};
 pub(super) use self::stats::Counters;
 pub use self::stats::ServerStats;
 #[cfg(feature = "host")]
-pub(super) use self::user::User;
+pub(super) use self::user::PeerUser;
 use crate::local::{Inbox, LocalConnection};
 use crate::system::memory;
 #[cfg(feature = "host")]

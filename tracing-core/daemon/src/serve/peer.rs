@@ -6,10 +6,10 @@ use bytes::Bytes;
 use super::order::Served;
 #[cfg(feature = "host")]
 use super::port_kind::Disconnect;
-use super::port_kind::Side;
+use super::port_kind::PortKind;
 #[cfg(feature = "host")]
 use super::remote::{HostLink, SocketLink};
-use super::user::User;
+use super::user::PeerUser;
 use crate::local::{LocalReply, Mailbox};
 use abi::ids::CallId;
 use abi::ipc::{FrameError, Rejected};
@@ -60,9 +60,9 @@ impl Link {
 
 /// A connection.
 pub(crate) struct PeerConnection {
-    pub(super) side: Side,
+    pub(super) port: PortKind,
     pub(super) link: Link,
-    pub(super) user: User,
+    pub(super) user: PeerUser,
     /// The service knows the connection. One whose transport tells no identity waits for it.
     pub(super) announced: bool,
     /// It has sent the request that may bring memory.
@@ -80,9 +80,9 @@ pub(crate) struct PeerConnection {
 }
 
 impl PeerConnection {
-    pub(super) fn new(side: Side, link: Link, user: User, announced: bool) -> Self {
+    pub(super) fn new(port: PortKind, link: Link, user: PeerUser, announced: bool) -> Self {
         Self {
-            side,
+            port,
             link,
             user,
             announced,
@@ -99,7 +99,7 @@ impl PeerConnection {
 
     /// Whose turn it is when this connection is served, and when it was served last.
     #[cfg(feature = "host")]
-    pub(super) fn turn(&self) -> (User, Served) {
+    pub(super) fn turn(&self) -> (PeerUser, Served) {
         (self.user, self.served)
     }
 

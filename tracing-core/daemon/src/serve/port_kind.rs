@@ -3,10 +3,12 @@
 use abi::ipc::FrameError;
 use service::Cut;
 
-/// Which port a connection is to.
+/// The port that a client connects to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub enum PortKind {
+    /// Data sources, commits, commands.
     Producer,
+    /// Sessions, reading, queries.
     Consumer,
 }
 

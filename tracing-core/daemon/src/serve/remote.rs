@@ -7,8 +7,8 @@ use bytes::Bytes;
 
 use super::connections::Slot;
 use super::descriptors::Descriptors;
-use super::port_kind::{Disconnect, Side};
-use super::slow_calls::{CallTime, Calls};
+use super::port_kind::{Disconnect, PortKind};
+use super::slow_calls::{CallMeter, CallTime};
 use crate::limits::{
     CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE, CONSUMER_SOCKET_BYTES,
     LARGE_SOCKET_BYTES, PRODUCER_QUEUE_BYTES_MAX, PRODUCER_SOCKET_BYTES,
@@ -79,21 +79,21 @@ impl SocketLink {
     /// A connection that `poller` does not wait for yet.
     pub(super) fn new(
         stream: Stream,
-        side: Side,
+        port: PortKind,
         origin: Origin,
         slot: Slot,
         closer: &Closer,
         poller: &Arc<Poller>,
     ) -> Self {
-        stream.limit_unread(match side {
-            Side::Producer => PRODUCER_SOCKET_BYTES,
-            Side::Consumer => CONSUMER_SOCKET_BYTES,
+        stream.limit_unread(match port {
+            PortKind::Producer => PRODUCER_SOCKET_BYTES,
+            PortKind::Consumer => CONSUMER_SOCKET_BYTES,
         });
         Self {
-            is_small: side == Side::Consumer,
+            is_small: port == PortKind::Consumer,
             may_have_descriptors: stream.is_unix(),
             stream: Some(stream),
-            host: HostLink::new(side),
+            host: HostLink::new(port),
             interest: (true, false),
             is_polled: true,
             call_time: CallTime::default(),
@@ -136,12 +136,12 @@ impl SocketLink {
         buf: &mut [u8],
         openable: Openable,
         descriptors: &mut Descriptors,
-        calls: &mut Calls,
+        meter: &mut CallMeter,
     ) -> Result<(), Disconnect> {
         let Some(stream) = &self.stream else { return Err(Disconnect::PeerLeft) };
         let mut spare = Vec::new();
         let receive = || stream.receive_all(buf, openable, &mut spare);
-        let received = calls.make(&mut self.call_time, receive);
+        let received = meter.measure(&mut self.call_time, receive);
         let kept = matches!(received, Ok(Received::Bytes(_, Some(_))));
         descriptors.opened(spare.len() as u64 + u64::from(kept));
         spare.into_iter().for_each(|fd| self.closer.take(self.origin, fd));
@@ -177,7 +177,7 @@ impl SocketLink {
     /// Sends as many bytes as the socket takes, or until a call takes long; `recycle` gets the memory of sent replies.
     pub(super) fn write(
         &mut self,
-        calls: &mut Calls,
+        meter: &mut CallMeter,
         recycle: impl FnMut(Bytes),
     ) -> Result<(), Disconnect> {
         let Self { stream, host, slot, is_small, call_time, .. } = self;
@@ -186,7 +186,7 @@ impl SocketLink {
             if call_time.owes() || call_time.is_too_much() {
                 return Ok(0);
             }
-            let sent = calls.make(call_time, || stream.send(bytes, fd))?;
+            let sent = meter.measure(call_time, || stream.send(bytes, fd))?;
             if sent > 0 || !*is_small || !slot.as_mut().is_some_and(Slot::enlarge) {
                 return Ok(sent);
             }
@@ -199,10 +199,10 @@ impl SocketLink {
 }
 
 impl HostLink {
-    pub(crate) fn new(side: Side) -> Self {
-        let host = match side {
-            Side::Producer => AnyHost::Producer(Host::default()),
-            Side::Consumer => AnyHost::Consumer(Host::default()),
+    pub(crate) fn new(port: PortKind) -> Self {
+        let host = match port {
+            PortKind::Producer => AnyHost::Producer(Host::default()),
+            PortKind::Consumer => AnyHost::Consumer(Host::default()),
         };
         Self { host, undrained: false, paced: 0, write_closed: false }
     }

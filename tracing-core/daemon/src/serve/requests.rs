@@ -5,10 +5,10 @@ use super::engine::Engine;
 use super::files::Rights;
 use super::order;
 use super::peer::{Link, PeerConnection};
-use super::port_kind::{Disconnect, Side};
-use super::producer_memory::{Adopted, HeldRequest};
+use super::port_kind::{Disconnect, PortKind};
+use super::producer_memory::{HeldRequest, MappedRequest};
 use super::remote::{Event, HostLink};
-use super::user::User;
+use super::user::PeerUser;
 use crate::limits::{CONNECTIONS_PER_TURN, DECODED_BYTES_AT_ONCE, REQUESTS_PER_TURN, SERVE_NS};
 use crate::system::closer::PeerFd;
 use abi::ids::{ClientId, FileId};
@@ -34,11 +34,11 @@ impl Engine {
     /// Handles requests that had to wait, of so many connections. The others have their turn later.
     pub(super) fn process_backlog(&mut self) {
         let began_ns = clock::mono_ns();
-        let Self { service, backlog, order, peers, waits, adopting, .. } = self;
+        let Self { service, backlog, order, peers, waits, producer_memory, .. } = self;
         let mut waiting = Vec::new();
         for client in std::mem::take(backlog) {
             // Those whose memory is being mapped come back when it is.
-            if adopting.has(client)
+            if producer_memory.has(client)
                 || peers.get(&client).is_some_and(|peer| waits.hold(peer.user, client))
             {
                 continue;
@@ -81,17 +81,17 @@ impl Engine {
     pub(crate) fn connected(
         &mut self,
         client: ClientId,
-        side: Side,
+        port: PortKind,
         link: Link,
-        user: User,
+        user: PeerUser,
         who: Option<service::Peer>,
     ) {
         self.counters.connected();
-        let mut peer = PeerConnection::new(side, link, user, who.is_some());
+        let mut peer = PeerConnection::new(port, link, user, who.is_some());
         (peer.served, peer.sent) = (self.order.now(), self.send_order.now());
         self.peers.insert(client, peer);
         if let Some(who) = who {
-            self.announce(client, side, who, false);
+            self.announce(client, port, who, false);
         }
     }
 
@@ -113,7 +113,7 @@ impl Engine {
             return;
         };
         peer.announced = true;
-        let (side, machine) = (peer.side, peer.link.machine());
+        let (port, machine) = (peer.port, peer.link.machine());
         let mut who = self.peer(0, None);
         who.by_value = true;
         if let Some(identity) = identity {
@@ -126,7 +126,7 @@ impl Engine {
                 who.machine_name.clone_from(&identity.machine_name);
             }
         }
-        self.announce(client, side, who, false);
+        self.announce(client, port, who, false);
     }
 
     /// Passes the requests of a peer to the service, until it has too many unread replies or waits for its turn. Many
@@ -134,7 +134,7 @@ impl Engine {
     pub(crate) fn process_events(&mut self, client: ClientId) {
         let mut left = REQUESTS_PER_TURN.max(1);
         while left > 0
-            && !self.adopting.has(client)
+            && !self.producer_memory.has(client)
             && !self.service.is_busy(client)
             && self.service.may_decode(client)
             && let Some(host) = self.peers.get_mut(&client).and_then(|peer| peer.link.host())
@@ -156,7 +156,7 @@ impl Engine {
             left = left.saturating_sub(1).saturating_sub(cost);
         }
         self.dirty.insert(client);
-        if self.adopting.has(client) {
+        if self.producer_memory.has(client) {
             return;
         }
         let Some(peer) = self.peers.get_mut(&client) else { return };
@@ -192,10 +192,10 @@ impl Engine {
                 let is_first = self.takes_memory(client, &request);
                 match fd.filter(|_| is_first) {
                     Some(fd) => {
-                        let waiting = HeldRequest { call, request, uid: fd.uid() };
-                        self.adopting.begin(client, waiting, fd);
+                        let held = HeldRequest { call, request, uid: fd.uid() };
+                        self.producer_memory.begin(client, held, fd);
                         // That of a program's own transport is mapped already.
-                        self.take_adopted();
+                        self.handle_mapped_requests();
                     }
                     None => {
                         let region = None;
@@ -224,9 +224,9 @@ impl Engine {
     }
 
     /// Handles requests whose memory is mapped. Later ones of their peers come after them.
-    pub(super) fn take_adopted(&mut self) {
-        for Adopted { client, waiting, region } in self.adopting.take() {
-            let HeldRequest { call, request, uid } = waiting;
+    pub(super) fn handle_mapped_requests(&mut self) {
+        for MappedRequest { client, held, region } in self.producer_memory.take() {
+            let HeldRequest { call, request, uid } = held;
             if self.peers.contains_key(&client) {
                 if let Err(why) = &region {
                     self.fault(self.who(client), &why.to_string());
@@ -243,7 +243,7 @@ impl Engine {
     /// A producer has left, and the service needs its memory: it counts as one of its user's connections meanwhile.
     pub(super) fn count_memory(&mut self, client: ClientId, uid: u32) {
         if let Some(Counted { connections, .. }) = &self.counted {
-            self.memory_of_gone.insert(client, connections.hold_memory(User::Local(uid)));
+            self.memory_of_gone.insert(client, connections.hold_memory(PeerUser::Local(uid)));
         }
     }
 
@@ -251,8 +251,8 @@ impl Engine {
     pub(super) fn release_memory(&mut self, client: ClientId, uid: u32, region: Region) {
         if let Some(Counted { connections, .. }) = &self.counted {
             let place = self.memory_of_gone.remove(&client);
-            let place = place.unwrap_or_else(|| connections.hold_memory(User::Local(uid)));
-            self.adopting.mapper().unmap(uid, (region, place));
+            let place = place.unwrap_or_else(|| connections.hold_memory(PeerUser::Local(uid)));
+            self.producer_memory.mapper().unmap(uid, (region, place));
         }
     }
 

@@ -7,7 +7,7 @@ use abi::ids::ClientId;
 
 /// Who is at the other end of a connection, as far as the kernel tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum User {
+pub(crate) enum PeerUser {
     /// A user of this machine.
     Local(u32),
     /// All users of other machines together: what they say about themselves nobody checks.
@@ -15,7 +15,7 @@ pub(crate) enum User {
     Remote,
 }
 
-impl User {
+impl PeerUser {
     /// Whether it has limits in a daemon of that user. Users of other machines have: nobody checks who they are.
     pub(super) fn is_limited(self, own: OwnUser) -> bool {
         match self {
@@ -27,7 +27,7 @@ impl User {
 }
 
 #[cfg(feature = "host")]
-impl User {
+impl PeerUser {
     /// Its number, on this machine.
     pub(super) fn uid(self) -> Option<u32> {
         match self {
@@ -37,7 +37,7 @@ impl User {
     }
 }
 
-impl fmt::Display for User {
+impl fmt::Display for PeerUser {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Local(uid) => write!(f, "user {uid}"),
@@ -51,5 +51,5 @@ impl fmt::Display for User {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConnectionUser {
     pub(crate) client: ClientId,
-    pub(crate) user: User,
+    pub(crate) user: PeerUser,
 }

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use crate::commands;
-use crate::outbox::Outbox;
+use crate::effect_queue::EffectQueue;
 use abi::flush_flags::FlushFlags;
 use abi::ids::{CallId, ClientId, FlushId, InstanceId, SessionId};
 use abi::map::{BlockSet, SortedMap};
@@ -30,13 +30,13 @@ pub(crate) enum Command {
     /// About a data source in a session.
     Instance(SessionId, InstanceId, Change),
     /// To commit what these have written.
-    Flush(FlushId, Asked, FlushFlags),
+    Flush(FlushId, InstancesBySession, FlushFlags),
     /// To forget the incremental state of these.
-    Clear(Asked),
+    Clear(InstancesBySession),
 }
 
 /// Instances, by their sessions.
-pub(crate) type Asked = SortedMap<SessionId, Vec<InstanceId>>;
+pub(crate) type InstancesBySession = SortedMap<SessionId, Vec<InstanceId>>;
 
 /// What happens to an instance.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl CommandQueue {
     }
 
     /// Sends a command, now or later.
-    pub(crate) fn push(&mut self, command: Command, out: &mut Outbox, client: ClientId) {
+    pub(crate) fn push(&mut self, command: Command, out: &mut EffectQueue, client: ClientId) {
         if let Command::Instance(_, _, Change::Remove) = command {
             self.removed = self.removed.saturating_add(1);
             // Seldom enough that it costs little for each.
@@ -141,7 +141,7 @@ impl CommandQueue {
     pub(crate) fn open(
         &mut self,
         call: CallId,
-        out: &mut Outbox,
+        out: &mut EffectQueue,
         client: ClientId,
     ) -> Option<CallId> {
         let older = self.stream.replace(call);
@@ -150,13 +150,13 @@ impl CommandQueue {
     }
 
     /// The transport has sent everything.
-    pub(crate) fn drained(&mut self, out: &mut Outbox, client: ClientId) {
+    pub(crate) fn drained(&mut self, out: &mut EffectQueue, client: ClientId) {
         self.in_flight_bytes = 0;
         self.send(out, client);
     }
 
     /// Sends what the window takes.
-    fn send(&mut self, out: &mut Outbox, client: ClientId) {
+    fn send(&mut self, out: &mut EffectQueue, client: ClientId) {
         let Some(stream) = self.stream else { return };
         while self.in_flight_bytes < self.window_bytes
             && let Some(command) = self.waiting.pop_front()
@@ -258,7 +258,7 @@ impl CommandQueue {
 }
 
 /// Those of both, once each.
-fn union(mut one: Asked, other: Asked) -> Asked {
+fn union(mut one: InstancesBySession, other: InstancesBySession) -> InstancesBySession {
     for (session, newer) in other {
         let instances = one.get_or_insert_with(session, Vec::new);
         if *instances != newer {
@@ -271,7 +271,7 @@ fn union(mut one: Asked, other: Asked) -> Asked {
 }
 
 /// Passes all instances on, in as few parts as possible; one at least.
-fn in_parts(asked: Asked, mut take: impl FnMut(&[InstanceId], bool)) {
+fn in_parts(asked: InstancesBySession, mut take: impl FnMut(&[InstanceId], bool)) {
     let all: Vec<InstanceId> = asked.into_values().flatten().collect();
     let mut rest = &all[..];
     while let Some((part, behind)) = rest.split_at_checked(ASKED_MAX)

@@ -18,13 +18,13 @@ thread_local! {
 /// A queue and what it sends.
 struct Test {
     queue: CommandQueue,
-    out: Outbox,
+    out: EffectQueue,
 }
 
 impl Test {
     /// Whose producer asks for commands.
     fn new(window_bytes: usize) -> Self {
-        let (mut queue, mut out) = (CommandQueue::new(window_bytes), Outbox::default());
+        let (mut queue, mut out) = (CommandQueue::new(window_bytes), EffectQueue::default());
         assert_eq!(queue.open(CallId::new(7), &mut out, CLIENT), None);
         Self { queue, out }
     }
@@ -78,7 +78,7 @@ impl Test {
     }
 }
 
-fn asked(session: SessionId, instances: &[u64]) -> Asked {
+fn asked(session: SessionId, instances: &[u64]) -> InstancesBySession {
     let instances = instances.iter().map(|id| InstanceId::new(*id)).collect();
     [(session, instances)].into_iter().collect()
 }
@@ -108,7 +108,7 @@ fn a_window_is_sent_and_the_rest_waits() {
 
 #[test]
 fn one_command_may_be_longer_than_the_window() {
-    let (mut queue, mut out) = (CommandQueue::new(100), Outbox::default());
+    let (mut queue, mut out) = (CommandQueue::new(100), EffectQueue::default());
     queue.open(CallId::new(7), &mut out, CLIENT);
     for id in 1..=3 {
         let change = Change::SetUp(config(1000));
@@ -119,7 +119,7 @@ fn one_command_may_be_longer_than_the_window() {
 
 #[test]
 fn nothing_is_sent_before_the_producer_asks() {
-    let (mut queue, mut out) = (CommandQueue::new(1000), Outbox::default());
+    let (mut queue, mut out) = (CommandQueue::new(1000), EffectQueue::default());
     queue.push(Command::SetUpTracing(0, None), &mut out, CLIENT);
     queue.drained(&mut out, CLIENT);
     assert_eq!((out.len(), queue.len_unasked(), queue.is_asked()), (0, 1, false));

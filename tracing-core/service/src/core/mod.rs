@@ -17,7 +17,7 @@ use super::consumers::Consumers;
 use super::context::Context;
 use super::data_sources::Sources;
 use super::error::SessionError;
-use super::ledger::{Loss, Reason, Who};
+use super::ledger::{Loss, LossOwner, Reason};
 use super::producers::Producers;
 use super::query::{self, StateSources};
 use super::session::admission::RequestFile;
@@ -94,7 +94,7 @@ impl Service {
                 self.producers.add_connection(client, peer, in_process);
             }
             Input::ProducerRefused { client, peer } => {
-                let who = Who::new((client, ProducerId::new(0)), "".into(), &peer);
+                let who = LossOwner::new((client, ProducerId::new(0)), "".into(), &peer);
                 let loss = Loss::new(who, Reason::ProducerRefused);
                 self.sessions.note_loss(None, &loss, cx);
             }

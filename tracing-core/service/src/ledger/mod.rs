@@ -130,9 +130,9 @@ impl Amount {
     }
 }
 
-/// Whose loss it is.
+/// The producer whose loss it is.
 #[derive(Clone, Debug)]
-pub(crate) struct Who {
+pub(crate) struct LossOwner {
     client: ClientId,
     id: ProducerId,
     name: Arc<str>,
@@ -142,7 +142,7 @@ pub(crate) struct Who {
     user: User,
 }
 
-impl Who {
+impl LossOwner {
     /// A connection; its id is zero if it did not become a producer.
     pub(crate) fn new((client, id): (ClientId, ProducerId), name: Arc<str>, peer: &Peer) -> Self {
         Self {
@@ -164,7 +164,7 @@ impl Who {
 /// One loss.
 #[derive(Clone, Debug)]
 pub(crate) struct Loss {
-    pub(crate) who: Who,
+    pub(crate) who: LossOwner,
     pub(crate) reason: Reason,
     pub(crate) amount: Amount,
     /// The data source that it is about, if it is about one.
@@ -173,7 +173,7 @@ pub(crate) struct Loss {
 
 impl Loss {
     /// A loss of one unit of the reason.
-    pub(crate) fn new(who: Who, reason: Reason) -> Self {
+    pub(crate) fn new(who: LossOwner, reason: Reason) -> Self {
         Self { who, reason, amount: Amount::exactly(1), source: None }
     }
 }
@@ -182,7 +182,7 @@ impl Loss {
 #[derive(Clone, Debug)]
 struct Entry {
     /// None for the sum of those without an entry.
-    who: Option<Who>,
+    who: Option<LossOwner>,
     source: Option<Arc<str>>,
     amount: Amount,
     first_ns: u64,

@@ -1,9 +1,9 @@
 use super::*;
 
-fn who(client: u64, uid: u32) -> Who {
+fn who(client: u64, uid: u32) -> LossOwner {
     let peer = Peer { uid, pid: Some(7), ..Peer::default() };
     let ids = (ClientId::new(client), ProducerId::new(client as u16));
-    Who::new(ids, format!("p{client}").into(), &peer)
+    LossOwner::new(ids, format!("p{client}").into(), &peer)
 }
 
 fn lose(ledger: &mut Ledger, (client, uid): (u64, u32), is_unlimited: bool, at_ns: u64) {
@@ -89,7 +89,7 @@ fn its_message_has_a_bound() {
     let mut ledger = Ledger::default();
     for client in 0..1000 {
         let name: Arc<str> = "\u{1f980}".repeat(1000).into();
-        let who = Who { name: name.clone(), ..who(client, 0) };
+        let who = LossOwner { name: name.clone(), ..who(client, 0) };
         let mut loss = Loss::new(who, Reason::UserFull);
         loss.source = Some(name);
         ledger.add(loss, true, u64::MAX);

@@ -6,7 +6,7 @@ use crate::commit::{ChunkIntake, copy_to_buffer};
 use crate::context::Context;
 use crate::ledger::Amount;
 use crate::limits;
-use crate::outbox::Outbox;
+use crate::effect_queue::EffectQueue;
 use crate::producers::Producer;
 use crate::scrape::Uncommitted;
 use crate::scrape::memory::{look, take};
@@ -80,7 +80,7 @@ impl ChunkIntake {
         Found { left, buffer, is_live }: Found,
         payload: &mut [u8],
         buffers: &mut Buffers,
-        out: &mut Outbox,
+        out: &mut EffectQueue,
     ) {
         let Leftover { mut header, mut complete, finished, begun } = left;
         let (count, flags) = (header.packets.count(), header.packets.flags());
@@ -159,7 +159,7 @@ fn end_sequence(
     producer: &mut Producer,
     (writer, id): (WriterId, BufferId),
     buffers: &mut Buffers,
-    out: &mut Outbox,
+    out: &mut EffectQueue,
 ) {
     if producer.sends_by_value() {
         return producer.left.lose(id, Amount::PERHAPS);
@@ -195,7 +195,7 @@ fn put_mark(
     buffer: BufferId,
     (writer, chunk): (WriterId, ChunkId),
     buffers: &mut Buffers,
-    out: &mut Outbox,
+    out: &mut EffectQueue,
 ) {
     let packets = Packets::new(1, ChunkFlags::default());
     let header = ChunkHeader { chunk, writer, packets };

@@ -12,11 +12,11 @@ use protozero::Message as _;
 
 use super::accounts::{Accounts, Resource, User};
 use super::context::Context;
-use super::ledger::{Loss, Reason, Who};
+use super::ledger::{Loss, LossOwner, Reason};
 use super::leftovers::Leftovers;
 use super::log_limiter::LogLimiter;
 use super::matching::{RegexBudget, clip_name};
-use super::outbox::Outbox;
+use super::effect_queue::EffectQueue;
 use super::work::Work;
 use crate::buffer::{Identity, SequenceKey};
 use crate::command_queue::{Command, CommandQueue};
@@ -169,11 +169,11 @@ impl Producer {
 
     /// A loss of this producer, of one unit of the reason.
     pub(crate) fn loss(&self, reason: Reason) -> Loss {
-        Loss::new(Who::new((self.client, self.id), self.name.clone(), &self.peer), reason)
+        Loss::new(LossOwner::new((self.client, self.id), self.name.clone(), &self.peer), reason)
     }
 
     /// Sends a command, or keeps it until the producer asks for commands and has taken earlier ones.
-    pub(crate) fn command(&mut self, out: &mut Outbox, command: Command) {
+    pub(crate) fn command(&mut self, out: &mut EffectQueue, command: Command) {
         if self.gone {
             return;
         }
@@ -188,14 +188,14 @@ impl Producer {
     }
 
     /// Starts the stream of commands. An older stream ends with a rejection.
-    pub(crate) fn open_command_stream(&mut self, out: &mut Outbox, call: CallId) {
+    pub(crate) fn open_command_stream(&mut self, out: &mut EffectQueue, call: CallId) {
         let older = self.commands.open(call, out, self.client);
         out.reject(self.client, older);
     }
 
     /// Uses the memory that the producer brought, if the service would have made it the same for its hints: a page
     /// hint of zero never passes.
-    fn adopt(&mut self, out: &mut Outbox, region: Region) {
+    fn adopt(&mut self, out: &mut EffectQueue, region: Region) {
         let (len, page_hint) = (region.len(), self.smb_hints.1);
         let (smb_bytes, page_bytes) = smb_sizes(len as u64, page_hint.into());
         let legal = smb_bytes == len && page_bytes == page_hint as usize;
@@ -321,7 +321,7 @@ impl Producer {
     }
 
     /// Logs an error of this producer, a bounded number of times.
-    pub(crate) fn log_error(&mut self, out: &mut Outbox, text: std::fmt::Arguments<'_>) {
+    pub(crate) fn log_error(&mut self, out: &mut EffectQueue, text: std::fmt::Arguments<'_>) {
         if self.limiter.allow() {
             out.error(format!("producer {} ({}): {text}", self.id, self.name));
         }
@@ -445,7 +445,7 @@ impl Producers {
         Some(id)
     }
 
-    pub(crate) fn forget(&mut self, id: ProducerId, out: &mut Outbox) -> Option<Producer> {
+    pub(crate) fn forget(&mut self, id: ProducerId, out: &mut EffectQueue) -> Option<Producer> {
         let producer = self.by_id.remove(&id)?;
         let name = format_args!("producer {id} ({})", producer.name);
         producer.limiter.log_suppressed(out, name);
@@ -499,14 +499,14 @@ impl Producers {
     }
 
     /// Sends a command to a producer, if it is there.
-    pub(crate) fn command(&mut self, id: ProducerId, out: &mut Outbox, command: Command) {
+    pub(crate) fn command(&mut self, id: ProducerId, out: &mut EffectQueue, command: Command) {
         if let Some(producer) = self.by_id.get_mut(&id) {
             producer.command(out, command);
         }
     }
 
     /// The transport of a connection has sent everything.
-    pub(crate) fn drained(&mut self, client: ClientId, out: &mut Outbox) {
+    pub(crate) fn drained(&mut self, client: ClientId, out: &mut EffectQueue) {
         let producer = self.id_of(client).and_then(|id| self.by_id.get_mut(&id));
         if let Some(producer) = producer.filter(|producer| !producer.gone) {
             producer.commands.drained(out, client);
@@ -531,7 +531,7 @@ impl Producers {
         call: Option<CallId>,
         request: &InitializeConnectionRequest,
         region: Option<Region>,
-    ) -> Option<(Who, Reason)> {
+    ) -> Option<(LossOwner, Reason)> {
         let next_id = self.next_id(&cx.config.limits);
         let Some(connection) = self.connections.get_mut(&client).filter(|c| c.id.is_none()) else {
             cx.out.reject(client, call);
@@ -540,7 +540,7 @@ impl Producers {
         let uid = connection.peer.uid;
         let name = request.producer_name.as_deref().unwrap_or_default();
         let who =
-            || Who::new((client, ProducerId::new(0)), clip_name(name).into(), &connection.peer);
+            || LossOwner::new((client, ProducerId::new(0)), clip_name(name).into(), &connection.peer);
         if self.lockdown && uid != cx.config.uid {
             cx.out.info(format!("lockdown: refused a producer of uid {uid}"));
             cx.out.reject(client, call);

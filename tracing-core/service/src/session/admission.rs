@@ -3,7 +3,7 @@
 use protos::TraceConfig;
 
 use super::config::Checked;
-use crate::outbox::Outbox;
+use crate::effect_queue::EffectQueue;
 use abi::ids::{ClientId, FileId};
 use abi::sync::Arc;
 
@@ -37,7 +37,7 @@ impl RequestFile {
     }
 
     /// Closes it, unless it was taken.
-    pub(crate) fn close(mut self, out: &mut Outbox) {
+    pub(crate) fn close(mut self, out: &mut EffectQueue) {
         if let Some(file) = self.0.take() {
             out.close_file(file);
         }

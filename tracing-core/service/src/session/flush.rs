@@ -15,7 +15,7 @@ use super::instance::Instance;
 use super::life::SessionState;
 use super::state::{Session, Sessions};
 use crate::accounts::{NoRoom, Resource, User};
-use crate::command_queue::Command;
+use crate::command_queue::{Command, InstancesBySession};
 use crate::consumers::Consumers;
 use crate::context::Context;
 use crate::error::SessionError;
@@ -29,7 +29,7 @@ use abi::ids::{FlushId, InstanceId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet};
 
 /// The instances of each producer that is asked.
-type Asked = BlockMap<ProducerId, Vec<InstanceId>>;
+type InstancesByProducer = BlockMap<ProducerId, Vec<InstanceId>>;
 
 /// Starts a flush; zero `timeout_ms` means the config's, else [`limits::FLUSH_TIMEOUT_MS`]. What `then` says happens
 /// exactly once, at once if the flush is refused.
@@ -100,8 +100,8 @@ fn refuse(
 }
 
 /// The producers that a flush asks.
-fn asked(session: &Session, then: FlushThen, producers: &Producers) -> Asked {
-    let mut asked = Asked::new();
+fn asked(session: &Session, then: FlushThen, producers: &Producers) -> InstancesByProducer {
+    let mut asked = InstancesByProducer::new();
     if let FlushThen::Clone(_, group) = then {
         // Those that write to the buffers that the clone takes together.
         let is_in = |i: &&Instance| {
@@ -125,7 +125,7 @@ fn asked(session: &Session, then: FlushThen, producers: &Producers) -> Asked {
 }
 
 /// Instances of one session.
-fn of(session: SessionId, instances: Vec<InstanceId>) -> crate::command_queue::Asked {
+fn of(session: SessionId, instances: Vec<InstanceId>) -> InstancesBySession {
     [(session, instances)].into_iter().collect()
 }
 

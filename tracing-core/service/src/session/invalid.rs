@@ -2,7 +2,7 @@
 
 use crate::buffer::Identity;
 use crate::input::Peer;
-use crate::ledger::{Amount, Loss, Reason, Who};
+use crate::ledger::{Amount, Loss, LossOwner, Reason};
 use crate::producers::Producers;
 use abi::ids::{ClientId, ProducerId};
 use abi::map::BlockMap;
@@ -52,5 +52,5 @@ fn loss(id: ProducerId, identity: &Identity, producers: &Producers) -> Loss {
     let peer = Peer { uid, pid, machine_id, ..Peer::default() };
     // Its connection is gone. No other one has a number like this.
     let client = ClientId::new(u64::MAX.saturating_sub(id.get().into()));
-    Loss::new(Who::new((client, id), "".into(), &peer), Reason::PacketsInvalid)
+    Loss::new(LossOwner::new((client, id), "".into(), &peer), Reason::PacketsInvalid)
 }

@@ -29,7 +29,7 @@ use crate::config::ServiceConfig;
 use crate::consumers::Consumers;
 use crate::context::Context;
 use crate::limits;
-use crate::outbox::Outbox;
+use crate::effect_queue::EffectQueue;
 use crate::packet::PacketStreamValidator;
 use crate::producers::Producers;
 use crate::service_packet::packet;
@@ -53,7 +53,7 @@ pub(crate) struct PassContext<'a> {
 }
 
 /// What follows from a pass: effects and timers.
-pub(crate) type PassEffects<'a> = (&'a mut Outbox, &'a mut Timers);
+pub(crate) type PassEffects<'a> = (&'a mut EffectQueue, &'a mut Timers);
 
 impl<'a> PassContext<'a> {
     /// Splits the context of the service: one part is for a pass, the other has the effects and timers that the pass
@@ -78,7 +78,7 @@ pub(crate) fn request(
     call: Option<CallId>,
     consumers: &mut Consumers,
     sessions: &Sessions,
-    out: &mut Outbox,
+    out: &mut EffectQueue,
 ) -> bool {
     let Some(consumer) = consumers.get_mut(client) else { return false };
     let older = consumer.read_call.take();
@@ -101,7 +101,7 @@ pub(crate) fn continue_stream(
     consumers: &mut Consumers,
     sessions: &mut Sessions,
     context: &mut PassContext<'_>,
-    out: &mut Outbox,
+    out: &mut EffectQueue,
 ) {
     let Some(consumer) = consumers.get_mut(client) else { return };
     let Some(session) = consumer.session.and_then(|id| sessions.get_mut(id)) else { return };

@@ -20,7 +20,7 @@ use super::encoder::{PacketEncoder, copy_packet};
 use super::sequence::Suffix;
 use crate::filter::TraceFilter;
 use crate::limits;
-use crate::outbox::Outbox;
+use crate::effect_queue::EffectQueue;
 use abi::ids::{CallId, ClientId};
 
 /// What a sink did with a packet.
@@ -76,7 +76,7 @@ const REPLY_BYTES: usize = limits::READ_PASS_BYTES * 3 / 2;
 
 /// Packets as slices of `ReadBuffersResponse` messages, encoded as they come.
 pub(crate) struct ReplySink<'a> {
-    out: &'a mut Outbox,
+    out: &'a mut EffectQueue,
     client: ClientId,
     call: CallId,
     encoder: PacketEncoder<true>,
@@ -86,7 +86,7 @@ pub(crate) struct ReplySink<'a> {
 }
 
 impl<'a> ReplySink<'a> {
-    pub(crate) fn new(out: &'a mut Outbox, client: ClientId, call: CallId) -> Self {
+    pub(crate) fn new(out: &'a mut EffectQueue, client: ClientId, call: CallId) -> Self {
         let encoder = PacketEncoder::new(out.pool.take());
         Self { out, client, call, encoder, counted: 0, sent: 0 }
     }

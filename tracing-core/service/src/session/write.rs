@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::error::CloneError;
 use crate::input::FileError;
 use crate::limits;
-use crate::outbox::Outbox;
+use crate::effect_queue::EffectQueue;
 use crate::step::Step;
 use crate::timers::{TimerKind, Timers};
 use abi::flush_flags::FlushFlags;
@@ -55,7 +55,7 @@ pub(crate) fn finish(session: &mut Session, cx: &mut Context) {
 pub(crate) fn passes(
     session: &mut Session,
     context: &mut PassContext<'_>,
-    out: &mut Outbox,
+    out: &mut EffectQueue,
     timers: &mut Timers,
 ) -> bool {
     let mut is_full = false;
@@ -98,7 +98,7 @@ pub(crate) fn passes(
 fn write_compressed(
     session: &mut Session,
     now: &Now,
-    out: &mut Outbox,
+    out: &mut EffectQueue,
     timers: &mut Timers,
 ) -> Option<bool> {
     let file = session.file.as_ref()?;
@@ -113,7 +113,7 @@ fn write_piece(
     session: &mut Session,
     sink: FileSink,
     now: &Now,
-    out: &mut Outbox,
+    out: &mut EffectQueue,
     timers: &mut Timers,
 ) -> bool {
     let (bytes, full) = sink.finish();

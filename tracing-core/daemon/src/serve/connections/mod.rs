@@ -22,9 +22,9 @@ use core::fmt;
 
 use protos::{UserAccount, UserAccountItem};
 
-use super::port_kind::Side;
+use super::port_kind::PortKind;
 use super::refusals::Refusals;
-use super::user::User;
+use super::user::PeerUser;
 use crate::limits::{
     CONNECTION_BYTES_FREE, CONNECTION_BYTES_PER_USER_MAX, CONNECTION_BYTES_USERS_SHARE,
     CONNECTION_DESCRIPTORS_MAX, DESCRIPTORS_RESERVED_MIN, DESCRIPTORS_RESERVED_PART,
@@ -35,8 +35,8 @@ use abi::map::SortedMap;
 use abi::sync::{Arc, Mutex, lock};
 
 /// How many descriptors a connection takes.
-pub(super) fn descriptors_of(side: Side) -> u64 {
-    Held::default().with(side).all
+pub(super) fn descriptors_of(port: PortKind) -> u64 {
+    Held::default().with(port).all
 }
 
 /// What connections hold, or may hold.
@@ -51,21 +51,21 @@ struct Held {
 }
 
 impl Held {
-    fn with(self, side: Side) -> Self {
-        match side {
-            Side::Producer => Self { all: self.all + 2, producers: self.producers + 2, ..self },
-            Side::Consumer => Self { all: self.all + 1, ..self },
+    fn with(self, port: PortKind) -> Self {
+        match port {
+            PortKind::Producer => Self { all: self.all + 2, producers: self.producers + 2, ..self },
+            PortKind::Consumer => Self { all: self.all + 1, ..self },
         }
     }
 
-    fn without(self, side: Side) -> Self {
-        match side {
-            Side::Producer => Self {
+    fn without(self, port: PortKind) -> Self {
+        match port {
+            PortKind::Producer => Self {
                 all: self.all.saturating_sub(2),
                 producers: self.producers.saturating_sub(2),
                 ..self
             },
-            Side::Consumer => Self { all: self.all.saturating_sub(1), ..self },
+            PortKind::Consumer => Self { all: self.all.saturating_sub(1), ..self },
         }
     }
 
@@ -86,10 +86,10 @@ impl Held {
         Self { large: self.large.saturating_sub(1), ..self }
     }
 
-    fn has(self, side: Side) -> bool {
-        match side {
-            Side::Producer => self.producers > 0,
-            Side::Consumer => self.all > self.producers,
+    fn has(self, port: PortKind) -> bool {
+        match port {
+            PortKind::Producer => self.producers > 0,
+            PortKind::Consumer => self.all > self.producers,
         }
     }
 
@@ -114,7 +114,7 @@ fn item(held: u64, max: u64) -> Option<UserAccountItem> {
 #[derive(Debug)]
 struct State {
     /// Users with connections.
-    users: SortedMap<User, Held>,
+    users: SortedMap<PeerUser, Held>,
     everybody: Held,
     /// Without root and the user of the daemon.
     others: Held,
@@ -122,9 +122,9 @@ struct State {
     /// With a higher limit of descriptors the pool would be larger.
     can_grow: bool,
     own: OwnUser,
-    refused: Refusals<User>,
+    refused: Refusals<PeerUser>,
     /// Bytes that the connections of each user keep; only of users that have some.
-    kept: SortedMap<User, usize>,
+    kept: SortedMap<PeerUser, usize>,
     /// Bytes that the connections of all users keep, but for root and the user of the daemon.
     kept_by_others: usize,
     /// What a user may keep.
@@ -132,7 +132,7 @@ struct State {
 }
 
 impl State {
-    fn is_limited(&self, user: User) -> bool {
+    fn is_limited(&self, user: PeerUser) -> bool {
         user.is_limited(self.own)
     }
 
@@ -163,38 +163,38 @@ impl State {
         self.part((1, 1), (3, 4), UNLIMITED)
     }
 
-    fn held(&self, user: User) -> Held {
+    fn held(&self, user: PeerUser) -> Held {
         self.users.get(&user).copied().unwrap_or_default()
     }
 
     /// Why a connection is too much, if it is.
-    fn refusal(&self, user: User, side: Side) -> Option<&'static str> {
+    fn refusal(&self, user: PeerUser, port: PortKind) -> Option<&'static str> {
         let held = self.held(user);
         if self.is_limited(user) {
-            if !held.with(side).fits(self.of_one()) {
+            if !held.with(port).fits(self.of_one()) {
                 return Some("its user");
             }
-            let max = match held.has(side) {
+            let max = match held.has(port) {
                 true => self.of_others(),
                 false => self.of_others_at_first(),
             };
-            if !self.others.with(side).fits(max) {
+            if !self.others.with(port).fits(max) {
                 return Some("users other than root and that of the service");
             }
         }
-        let fits = self.everybody.with(side).fits(self.of_all());
+        let fits = self.everybody.with(port).fits(self.of_all());
         (!fits).then_some("all users together")
     }
 
     /// Whether one more socket of a user may keep much in the kernel.
-    fn may_have_large(&self, user: User) -> bool {
+    fn may_have_large(&self, user: PeerUser) -> bool {
         let has_room = |held: Held, max: Held| held.large < max.large;
         !self.is_limited(user)
             || has_room(self.held(user), self.of_one()) && has_room(self.others, self.of_others())
     }
 
     /// A connection keeps `now` bytes, and kept `before`. False if it adds to what is too much.
-    fn keep(&mut self, user: User, before: usize, now: usize) -> bool {
+    fn keep(&mut self, user: PeerUser, before: usize, now: usize) -> bool {
         let changed = |sum: usize| sum.saturating_add(now).saturating_sub(before);
         let sum = changed(self.kept.get(&user).copied().unwrap_or(0));
         *self.kept.get_or_insert_with(user, || 0) = sum;
@@ -214,7 +214,7 @@ impl State {
         self.kept_max.saturating_mul(CONNECTION_BYTES_USERS_SHARE)
     }
 
-    fn change(&mut self, user: User, change: impl Fn(Held) -> Held) {
+    fn change(&mut self, user: PeerUser, change: impl Fn(Held) -> Held) {
         self.everybody = change(self.everybody);
         if self.is_limited(user) {
             self.others = change(self.others);
@@ -230,19 +230,19 @@ impl State {
 /// Why a connection was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ConnectionRefused {
-    side: Side,
+    port: PortKind,
     who: &'static str,
     can_grow: bool,
 }
 
 impl fmt::Display for ConnectionRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let side = match self.side {
-            Side::Producer => "producer",
-            Side::Consumer => "consumer",
+        let port = match self.port {
+            PortKind::Producer => "producer",
+            PortKind::Consumer => "consumer",
         };
         let Self { who, can_grow, .. } = self;
-        write!(f, "a {side} refused: {who} may have no more connections")?;
+        write!(f, "a {port} refused: {who} may have no more connections")?;
         match can_grow {
             true => f.write_str(
                 "; with a higher limit of descriptors (ulimit -n, LimitNOFILE=) there are more",
@@ -286,41 +286,41 @@ impl Connections {
     }
 
     /// Takes place for a connection.
-    pub(super) fn admit(&self, user: User, side: Side) -> Result<Slot, ConnectionRefused> {
+    pub(super) fn admit(&self, user: PeerUser, port: PortKind) -> Result<Slot, ConnectionRefused> {
         let mut state = lock(&self.0);
-        if let Some(who) = state.refusal(user, side) {
+        if let Some(who) = state.refusal(user, port) {
             state.refused.note(user);
-            return Err(ConnectionRefused { side, who, can_grow: state.can_grow });
+            return Err(ConnectionRefused { port, who, can_grow: state.can_grow });
         }
-        state.change(user, |held| held.with(side));
-        Ok(Slot { connections: self.clone(), user, side, kept: 0, is_large: false })
+        state.change(user, |held| held.with(port));
+        Ok(Slot { connections: self.clone(), user, port, kept: 0, is_large: false })
     }
 
     /// Takes place for the memory of a producer that has left, until it is unmapped; however many places there are.
-    pub(super) fn hold_memory(&self, user: User) -> MemoryPlace {
+    pub(super) fn hold_memory(&self, user: PeerUser) -> MemoryPlace {
         lock(&self.0).change(user, Held::with_memory);
         MemoryPlace { connections: self.clone(), user }
     }
 
     /// Refuses a connection for which too few descriptors are left.
-    pub(super) fn refuse(&self, user: User, side: Side) -> ConnectionRefused {
+    pub(super) fn refuse(&self, user: PeerUser, port: PortKind) -> ConnectionRefused {
         lock(&self.0).refused.note(user);
-        ConnectionRefused { side, who: "too few descriptors are left: its user", can_grow: true }
+        ConnectionRefused { port, who: "too few descriptors are left: its user", can_grow: true }
     }
 
     /// Whether the limits that users have together count for this one.
-    pub(super) fn is_limited(&self, user: User) -> bool {
+    pub(super) fn is_limited(&self, user: PeerUser) -> bool {
         lock(&self.0).is_limited(user)
     }
 
     /// Users that have connections, or to whom some were refused; some come twice.
-    pub(super) fn users(&self) -> Vec<User> {
+    pub(super) fn users(&self) -> Vec<PeerUser> {
         let state = lock(&self.0);
         state.users.keys().copied().chain(state.refused.users()).collect()
     }
 
     /// Puts what a user has into its account.
-    pub(super) fn tell(&self, user: User, account: &mut UserAccount) {
+    pub(super) fn tell(&self, user: PeerUser, account: &mut UserAccount) {
         let state = lock(&self.0);
         let max = match state.is_limited(user) {
             true => state.of_one(),
@@ -346,8 +346,8 @@ impl Connections {
 #[derive(Debug)]
 pub(super) struct Slot {
     connections: Connections,
-    user: User,
-    side: Side,
+    user: PeerUser,
+    port: PortKind,
     /// Bytes that it keeps, as far as they count.
     kept: usize,
     /// Its socket keeps much in the kernel.
@@ -383,7 +383,7 @@ impl Drop for Slot {
         if self.is_large {
             state.change(self.user, Held::without_large);
         }
-        state.change(self.user, |held| held.without(self.side));
+        state.change(self.user, |held| held.without(self.port));
     }
 }
 
@@ -391,7 +391,7 @@ impl Drop for Slot {
 #[derive(Debug)]
 pub(super) struct MemoryPlace {
     connections: Connections,
-    user: User,
+    user: PeerUser,
 }
 
 impl Drop for MemoryPlace {

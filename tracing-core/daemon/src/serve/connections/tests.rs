@@ -8,11 +8,11 @@ fn connections() -> Connections {
 }
 
 /// As many connections of one kind as there may be.
-fn fill(connections: &Connections, uid: u32, side: Side) -> Vec<Slot> {
-    std::iter::from_fn(|| connections.admit(User::Local(uid), side).ok()).take(1000).collect()
+fn fill(connections: &Connections, uid: u32, port: PortKind) -> Vec<Slot> {
+    std::iter::from_fn(|| connections.admit(PeerUser::Local(uid), port).ok()).take(1000).collect()
 }
 
-use Side::{Consumer, Producer};
+use PortKind::{Consumer, Producer};
 
 #[test]
 fn a_user_has_a_share_and_its_producers_leave_some_for_its_consumers() {
@@ -33,7 +33,7 @@ fn a_user_has_a_share_and_its_producers_leave_some_for_its_consumers() {
 #[test]
 fn memory_of_producers_that_left_takes_places() {
     let connections = connections();
-    let held: Vec<_> = (0..20).map(|_| connections.hold_memory(User::Local(1000))).collect();
+    let held: Vec<_> = (0..20).map(|_| connections.hold_memory(PeerUser::Local(1000))).collect();
     assert_eq!(fill(&connections, 1000, Producer).len(), 0);
     assert_eq!(fill(&connections, 1001, Producer).len(), 2, "what is left of 1/2, and one more");
     drop(held);
@@ -51,7 +51,7 @@ fn many_users_leave_a_part_for_root_and_the_daemon() {
     let consumers: Vec<_> = users.flat_map(|uid| fill(&connections, uid, Consumer)).collect();
     assert_eq!(consumers.len(), 10 + 6, "3/4 of all, 7/8 with the first of each user");
     assert_eq!(
-        connections.admit(User::Remote, Consumer).unwrap_err().who,
+        connections.admit(PeerUser::Remote, Consumer).unwrap_err().who,
         "users other than root and that of the service"
     );
     for uid in [0, OWN_UID] {
@@ -78,7 +78,7 @@ fn a_few_users_do_not_keep_others_out() {
 fn sockets_that_keep_much_are_counted_by_user() {
     let connections = Connections::new(1 << 20, OWN_UID);
     let enlarge = |uid, count: u64| {
-        let slots = (0..count).map(|_| connections.admit(User::Local(uid), Consumer).unwrap());
+        let slots = (0..count).map(|_| connections.admit(PeerUser::Local(uid), Consumer).unwrap());
         let mut slots: Vec<_> = slots.collect();
         (slots.iter_mut().filter_map(|slot| slot.enlarge().then_some(())).count() as u64, slots)
     };
@@ -109,8 +109,8 @@ fn producers_of_the_daemon_leave_a_part_for_consumers() {
 #[test]
 fn a_user_without_connections_is_forgotten() {
     let connections = connections();
-    let slots = [Producer, Consumer].map(|side| connections.admit(User::Local(7), side).unwrap());
-    assert_eq!(lock(&connections.0).users.get(&User::Local(7)).unwrap().all, 3);
+    let slots = [Producer, Consumer].map(|port| connections.admit(PeerUser::Local(7), port).unwrap());
+    assert_eq!(lock(&connections.0).users.get(&PeerUser::Local(7)).unwrap().all, 3);
     drop(slots);
     let state = lock(&connections.0);
     assert_eq!((state.users.iter().count(), state.everybody, state.others), Default::default());
@@ -127,21 +127,21 @@ fn any_number_of_descriptors_makes_a_pool() {
         let pool = lock(&connections.0).pool;
         assert_eq!(pool, CONNECTION_DESCRIPTORS_MAX - u64::from(can_grow), "{left}");
         let slots: Vec<_> =
-            (0..pool).map(|_| connections.admit(User::Local(0), Consumer).unwrap()).collect();
-        let refused = connections.admit(User::Local(0), Consumer).unwrap_err().to_string();
+            (0..pool).map(|_| connections.admit(PeerUser::Local(0), Consumer).unwrap()).collect();
+        let refused = connections.admit(PeerUser::Local(0), Consumer).unwrap_err().to_string();
         assert_eq!(refused.contains("ulimit"), can_grow, "{refused}");
         drop(slots);
     }
     let connections = Connections::new(u64::MAX, 0);
     assert_eq!(fill(&connections, 1, Producer).len(), 1000);
-    assert!(Connections::new(0, 0).admit(User::Local(0), Consumer).is_err());
+    assert!(Connections::new(0, 0).admit(PeerUser::Local(0), Consumer).is_err());
 }
 
 #[test]
 fn what_connections_keep_is_counted_by_user() {
     let connections = connections();
     connections.set_kept_max(1000);
-    let slot = |uid| connections.admit(User::Local(uid), Consumer).unwrap();
+    let slot = |uid| connections.admit(PeerUser::Local(uid), Consumer).unwrap();
     let keep = |slot: &mut Slot, bytes| slot.keep(CONNECTION_BYTES_FREE + bytes);
     let (mut one, mut two, mut other) = (slot(1000), slot(1000), slot(1001));
     assert!(slot(1000).keep(CONNECTION_BYTES_FREE), "a little is free");
@@ -161,7 +161,7 @@ fn what_many_users_keep_leaves_a_part_for_root_and_the_daemon() {
     let connections = connections();
     connections.set_kept_max(1000);
     let keeps = |uid: u32| {
-        let mut slot = connections.admit(User::Local(uid), Consumer).unwrap();
+        let mut slot = connections.admit(PeerUser::Local(uid), Consumer).unwrap();
         let fits = slot.keep(CONNECTION_BYTES_FREE + 1000);
         (fits, slot)
     };

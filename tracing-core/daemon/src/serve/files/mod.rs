@@ -15,7 +15,7 @@ use bytes::Bytes;
 
 #[cfg(feature = "host")]
 use self::in_memory::InMemory;
-use self::output::{Output, failed};
+use self::output::{FileOutput, failed};
 #[cfg(feature = "host")]
 use super::refusals::Refusals;
 use crate::limits::FILES_BEING_CREATED_PER_UID_MAX;
@@ -57,7 +57,7 @@ enum Job {
 /// A file without a thread: [`Files::take_finished`] runs its jobs.
 struct UnthreadedFile {
     id: FileId,
-    file: Result<Output, FileError>,
+    file: Result<FileOutput, FileError>,
     queue: Receiver<Job>,
 }
 
@@ -258,7 +258,7 @@ impl Files {
                 FileError { text }
             })?;
             let file = OutputFile::from_fd(fd.into_fd().ok_or_else(closed)?);
-            Ok(Output::of_user(file.cancelled_by(cancelled_by), uid, &in_memory))
+            Ok(FileOutput::of_user(file.cancelled_by(cancelled_by), uid, &in_memory))
         };
         self.run(id, cancel, files, open);
         Ok(id)
@@ -328,9 +328,9 @@ impl Files {
         let is_running = self.run(id, cancel.clone(), files, move |answers| {
             let file = new.create(cancel);
             #[cfg(feature = "host")]
-            let file = file.map(|file| Output::of_user(file, uid, &in_memory));
+            let file = file.map(|file| FileOutput::of_user(file, uid, &in_memory));
             #[cfg(not(feature = "host"))]
-            let file = file.map(Output::from);
+            let file = file.map(FileOutput::from);
             answers.put_created(id, token, file.as_ref().map(drop).map_err(Clone::clone));
             file
         });
@@ -370,7 +370,7 @@ impl Files {
         id: FileId,
         cancel: Cancel,
         user: Arc<()>,
-        open: impl FnOnce(&Answers) -> Result<Output, FileError> + Send + 'static,
+        open: impl FnOnce(&Answers) -> Result<FileOutput, FileError> + Send + 'static,
     ) -> bool {
         let (jobs, queue) = queue();
         let (answers, alive) = (self.answers.clone(), self.alive.clone());
@@ -512,7 +512,7 @@ impl NewFile {
 /// Runs the jobs of one file until their sender is dropped.
 fn serve(
     id: FileId,
-    mut file: Result<Output, FileError>,
+    mut file: Result<FileOutput, FileError>,
     queue: &Receiver<Job>,
     answers: &Answers,
 ) {
@@ -523,7 +523,7 @@ fn serve(
 
 impl Job {
     /// Runs the job on `file`. Each job is answered, also after the file has failed.
-    fn run(self, id: FileId, file: &mut Result<Output, FileError>, answers: &Answers) {
+    fn run(self, id: FileId, file: &mut Result<FileOutput, FileError>, answers: &Answers) {
         let open = file.as_ref().map_err(Clone::clone);
         let (result, close) = match self {
             Self::Write { data, sync, close } => {

@@ -7,13 +7,13 @@ use abi::error::OsError;
 use service::FileError;
 
 /// See the [module](self).
-pub(super) struct Output {
+pub(super) struct FileOutput {
     file: OutputFile,
     #[cfg(feature = "host")]
     charge: Option<Charge>,
 }
 
-impl From<OutputFile> for Output {
+impl From<OutputFile> for FileOutput {
     /// A file of this process.
     fn from(file: OutputFile) -> Self {
         Self {
@@ -24,7 +24,7 @@ impl From<OutputFile> for Output {
     }
 }
 
-impl Output {
+impl FileOutput {
     /// A file that `uid` has passed, or had created.
     #[cfg(feature = "host")]
     pub(super) fn of_user(file: OutputFile, uid: u32, accounts: &InMemory) -> Self {
@@ -64,7 +64,7 @@ impl Output {
 }
 
 #[cfg(feature = "host")]
-impl Drop for Output {
+impl Drop for FileOutput {
     fn drop(&mut self) {
         if let Some(charge) = &self.charge {
             charge.before_close(self.file.as_fd());

@@ -14,7 +14,7 @@
 use abi::map::SortedMap;
 use os::poll::Ready;
 
-use super::user::User;
+use super::user::PeerUser;
 
 /// So few are served in any order: they delay nobody for long.
 pub(super) const FEW: usize = 4;
@@ -27,7 +27,7 @@ pub(super) struct Served(u64);
 #[derive(Debug, Default)]
 pub(super) struct Order {
     /// The user that was served last.
-    user: Option<User>,
+    user: Option<PeerUser>,
     now: Served,
 }
 
@@ -38,7 +38,7 @@ impl Order {
     }
 
     /// A connection of `user` is served.
-    pub(super) fn serve(&mut self, user: User) -> Served {
+    pub(super) fn serve(&mut self, user: PeerUser) -> Served {
         self.user = Some(user);
         self.now.0 = self.now.0.wrapping_add(1);
         self.now
@@ -49,9 +49,9 @@ impl Order {
     pub(super) fn sort(
         &self,
         ready: &mut Vec<Ready>,
-        about: impl Fn(u64) -> Option<(User, Served)>,
+        about: impl Fn(u64) -> Option<(PeerUser, Served)>,
     ) {
-        let mut by_user = SortedMap::<User, Vec<(Served, Ready)>>::new();
+        let mut by_user = SortedMap::<PeerUser, Vec<(Served, Ready)>>::new();
         let mut sorted = Vec::with_capacity(ready.len());
         for event in ready.drain(..) {
             match about(event.key) {

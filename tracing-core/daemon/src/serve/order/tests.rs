@@ -9,8 +9,8 @@ struct Connections {
     served: BTreeMap<u64, Served>,
 }
 
-fn user_of(key: u64) -> Option<User> {
-    u32::try_from(key / 100).ok().filter(|uid| *uid > 0).map(User::Local)
+fn user_of(key: u64) -> Option<PeerUser> {
+    u32::try_from(key / 100).ok().filter(|uid| *uid > 0).map(PeerUser::Local)
 }
 
 fn ready(keys: impl IntoIterator<Item = u64>) -> Vec<Ready> {

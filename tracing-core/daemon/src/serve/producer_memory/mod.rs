@@ -34,10 +34,10 @@ struct Mapped {
     region: Result<Region, MemoryRefused>,
 }
 
-/// A request, and its memory.
-pub(super) struct Adopted {
+/// A request that was held, and its memory.
+pub(super) struct MappedRequest {
     pub(super) client: ClientId,
-    pub(super) waiting: HeldRequest,
+    pub(super) held: HeldRequest,
     pub(super) region: Result<Region, MemoryRefused>,
 }
 
@@ -74,14 +74,14 @@ impl From<MemoryIsSlow> for MemoryRefused {
 }
 
 /// See the [module](self).
-pub(super) struct Adopting {
+pub(super) struct ProducerMemory {
     waiting: BlockMap<ClientId, HeldRequest>,
     mapped: Arc<Mutex<Vec<Mapped>>>,
     mapper: EndMapper,
     wake: Wake,
 }
 
-impl Adopting {
+impl ProducerMemory {
     /// For a daemon of user `own_uid`; `wake` is called when memory is mapped.
     pub(super) fn new(wake: Wake, own_uid: u32) -> Self {
         let mapper = EndMapper(Mapper::new(own_uid));
@@ -94,9 +94,9 @@ impl Adopting {
     }
 
     /// Maps the memory of a request, or refuses it at once. A descriptor that is no memory is not closed here.
-    pub(super) fn begin(&mut self, client: ClientId, waiting: HeldRequest, fd: PeerFd) {
-        let uid = waiting.uid;
-        self.waiting.insert(client, waiting);
+    pub(super) fn begin(&mut self, client: ClientId, held: HeldRequest, fd: PeerFd) {
+        let uid = held.uid;
+        self.waiting.insert(client, held);
         let (mapped, wake) = (Arc::clone(&self.mapped), self.wake.clone());
         let tell = move |region| {
             lock(&mapped).push(Mapped { client, region });
@@ -124,14 +124,14 @@ impl Adopting {
     }
 
     /// Requests whose memory is mapped, or is not used.
-    pub(super) fn take(&mut self) -> Vec<Adopted> {
+    pub(super) fn take(&mut self) -> Vec<MappedRequest> {
         if self.waiting.is_empty() {
             return Vec::new();
         }
         let mapped = std::mem::take(&mut *lock(&self.mapped));
         let with_request = |Mapped { client, region }: Mapped| {
-            let waiting = self.waiting.remove(&client)?;
-            Some(Adopted { client, waiting, region })
+            let held = self.waiting.remove(&client)?;
+            Some(MappedRequest { client, held, region })
         };
         mapped.into_iter().filter_map(with_request).collect()
     }

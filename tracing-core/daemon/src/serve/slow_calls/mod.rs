@@ -23,7 +23,7 @@
 use os::clock;
 use os::socket::Stream;
 
-use super::user::User;
+use super::user::PeerUser;
 use crate::limits::{
     CALLS_FORGOTTEN_IN, CALLS_NS_MAX, CALLS_WAIT_NS_MAX, CALLS_WAIT_TIMES, CALLS_WATCHED_NS,
     SLOW_CALL_NS,
@@ -31,8 +31,8 @@ use crate::limits::{
 use abi::ids::ClientId;
 use abi::map::{BlockSet, SortedMap};
 
-/// How long calls were on the processor.
-pub(super) struct Calls {
+/// Measures how long calls on the sockets of peers were on the processor.
+pub(super) struct CallMeter {
     /// The time of this thread on a processor, ns.
     processor: Box<dyn Fn() -> u64 + Send>,
     /// How much of it a call takes on a socket that no peer has, ns.
@@ -43,7 +43,7 @@ pub(super) struct Calls {
     watched_until_ns: u64,
 }
 
-impl Calls {
+impl CallMeter {
     /// For this thread, and the one that runs the loop later.
     pub(super) fn new() -> Self {
         let pair = Stream::pair().ok();
@@ -62,7 +62,7 @@ impl Calls {
     }
 
     /// Makes a call on the socket of a peer, and puts its time on the account of the connection.
-    pub(super) fn make<T>(&mut self, account: &mut CallTime, call: impl FnOnce() -> T) -> T {
+    pub(super) fn measure<T>(&mut self, account: &mut CallTime, call: impl FnOnce() -> T) -> T {
         let began_ns = clock::mono_ns();
         let result = call();
         let ended_ns = clock::mono_ns();
@@ -145,34 +145,34 @@ impl CallTime {
 }
 
 #[derive(Debug, Default)]
-struct Wait {
+struct CallWait {
     until_ns: u64,
     /// Connections that became ready meanwhile, or have requests that were not handled.
     held: BlockSet<ClientId>,
 }
 
-/// The users that wait. Times are those since boot.
+/// The users that wait because calls on their sockets took long. Times are those since boot.
 #[derive(Debug, Default)]
-pub(super) struct Waits {
-    users: SortedMap<User, Wait>,
+pub(super) struct CallWaits {
+    users: SortedMap<PeerUser, CallWait>,
 }
 
-impl Waits {
+impl CallWaits {
     /// Calls on the sockets of `user` took so long.
-    pub(super) fn charge(&mut self, user: User, cost_ns: u64, now_ns: u64) {
-        let wait = self.users.get_or_insert_with(user, Wait::default);
+    pub(super) fn charge(&mut self, user: PeerUser, cost_ns: u64, now_ns: u64) {
+        let wait = self.users.get_or_insert_with(user, CallWait::default);
         let until_ns = wait.until_ns.max(now_ns);
         let until_ns = until_ns.saturating_add(cost_ns.saturating_mul(CALLS_WAIT_TIMES));
         wait.until_ns = until_ns.min(now_ns.saturating_add(CALLS_WAIT_NS_MAX));
     }
 
     /// Whether no connection of `user` is served now.
-    pub(super) fn has(&self, user: User) -> bool {
+    pub(super) fn has(&self, user: PeerUser) -> bool {
         self.users.contains_key(&user)
     }
 
     /// Keeps a connection of `user` for later. False if the user does not wait.
-    pub(super) fn hold(&mut self, user: User, client: ClientId) -> bool {
+    pub(super) fn hold(&mut self, user: PeerUser, client: ClientId) -> bool {
         let wait = self.users.get_mut(&user);
         wait.map(|wait| wait.held.insert(client)).is_some()
     }

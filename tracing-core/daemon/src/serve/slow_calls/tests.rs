@@ -13,13 +13,13 @@ struct Clocks {
 }
 
 impl Clocks {
-    fn calls(&self) -> Calls {
+    fn calls(&self) -> CallMeter {
         let (this, own_ns) = (self.clone(), Arc::clone(&self.own_ns));
         let processor = move || {
             this.readings.fetch_add(1, Ordering::Relaxed);
             this.processor_ns.load(Ordering::Relaxed)
         };
-        Calls::with(Box::new(processor), Box::new(move || own_ns.load(Ordering::Relaxed)))
+        CallMeter::with(Box::new(processor), Box::new(move || own_ns.load(Ordering::Relaxed)))
     }
 
     /// The loop is on a processor for so long.
@@ -29,7 +29,7 @@ impl Clocks {
 }
 
 /// A turn that begins after a call took long, at `SECOND`.
-fn watched() -> (Clocks, Calls) {
+fn watched() -> (Clocks, CallMeter) {
     let clocks = Clocks::default();
     let mut calls = clocks.calls();
     clocks.work(10 * MS);
@@ -89,10 +89,10 @@ fn turns_without_such_calls_read_no_clock() {
 
 #[test]
 fn a_call_is_measured() {
-    let mut calls = Calls::new();
+    let mut calls = CallMeter::new();
     let mut time = CallTime::default();
     let end_ns = clock::mono_ns() + 2 * SLOW_CALL_NS;
-    calls.make(&mut time, || while clock::mono_ns() < end_ns {});
+    calls.measure(&mut time, || while clock::mono_ns() < end_ns {});
     assert!(time.has_slow());
     let (a, b) = Stream::pair().unwrap();
     own_ns(&a, &b);
@@ -125,15 +125,15 @@ fn a_call_that_takes_long_now_and_then_is_not() {
 
 #[test]
 fn a_user_waits_for_its_calls() {
-    const SOME: User = User::Local(1);
+    const SOME: PeerUser = PeerUser::Local(1);
     let (one, other) = (ClientId::new(1), ClientId::new(2));
-    let mut waits = Waits::default();
+    let mut waits = CallWaits::default();
     assert!(!waits.hold(SOME, one));
     waits.charge(SOME, 10 * MS, SECOND);
     waits.charge(SOME, 10 * MS, SECOND + 10 * MS);
     let until_ns = SECOND + 2 * 8 * 10 * MS;
     assert_eq!(waits.due_ns(), Some(until_ns));
-    assert!(waits.has(SOME) && !waits.has(User::Remote) && !waits.hold(User::Remote, other));
+    assert!(waits.has(SOME) && !waits.has(PeerUser::Remote) && !waits.hold(PeerUser::Remote, other));
     assert!(waits.hold(SOME, one) && waits.hold(SOME, other) && waits.hold(SOME, one));
     assert_eq!(waits.release(until_ns - 1).iter().count(), 0);
     let released: Vec<_> = waits.release(until_ns).into_iter().collect();

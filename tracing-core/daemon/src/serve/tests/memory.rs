@@ -48,7 +48,7 @@ fn connected(name: &str) -> (ManualDaemon, Stream, Sender<()>) {
         daemon.inner().accept(daemon::KEY_LISTENERS);
     }
     let (end, ends) = channel();
-    daemon.inner().engine.adopting.mapper().unmap(1, Busy(ends));
+    daemon.inner().engine.producer_memory.mapper().unmap(1, Busy(ends));
     (daemon, stream, end)
 }
 
@@ -65,7 +65,7 @@ fn send_with_memory(daemon: &mut ManualDaemon, stream: &Stream, requests: &[u8])
 fn held(daemon: &mut ManualDaemon) -> u64 {
     let counted = daemon.inner().engine.counted.as_ref().unwrap();
     let mut account = protos::UserAccount::default();
-    counted.connections.tell(User::Local(os::process::effective_uid()), &mut account);
+    counted.connections.tell(PeerUser::Local(os::process::effective_uid()), &mut account);
     account.connection_descriptors.unwrap().held.unwrap()
 }
 
@@ -79,7 +79,7 @@ fn wait_for_sockets(daemon: &mut ManualDaemon) {
 
 /// Turns of the loop until nothing waits to be mapped or unmapped.
 fn finish(daemon: &mut ManualDaemon) {
-    while daemon.inner().engine.adopting.mapper().pending() > 0 {
+    while daemon.inner().engine.producer_memory.mapper().pending() > 0 {
         std::thread::yield_now();
     }
     daemon.inner().engine.turn();
@@ -141,9 +141,9 @@ fn a_producer_that_is_cut_while_its_memory_is_mapped_keeps_its_place() {
     assert_eq!(daemon.keys(), []);
     // Comes behind the mapping, and keeps the thread from unmapping.
     let (end_of_unmapping, ends) = channel();
-    daemon.inner().engine.adopting.mapper().unmap(1, Busy(ends));
+    daemon.inner().engine.producer_memory.mapper().unmap(1, Busy(ends));
     drop(end);
-    while daemon.inner().engine.adopting.has(client) {
+    while daemon.inner().engine.producer_memory.has(client) {
         daemon.inner().engine.turn();
         std::thread::yield_now();
     }
@@ -184,9 +184,9 @@ fn another_request_brings_no_memory() {
     let (mut daemon, stream, _end) = connected("memory-other");
     let client = ClientId::new(daemon.keys()[0]);
     send_with_memory(&mut daemon, &stream, &[BIND, GET_COMMANDS].concat());
-    assert!(!daemon.inner().engine.adopting.has(client));
+    assert!(!daemon.inner().engine.producer_memory.has(client));
     send_with_memory(&mut daemon, &stream, &bring(4));
-    assert!(daemon.inner().engine.adopting.has(client), "the request that may bring it comes later");
+    assert!(daemon.inner().engine.producer_memory.has(client), "the request that may bring it comes later");
 }
 
 /// Only the first request of its kind brings memory: nobody waits for that of a second one.
@@ -204,12 +204,12 @@ fn a_second_request_brings_no_memory() {
     let keys = daemon.keys();
     daemon.serve(&keys, TIME_UNLIMITED);
     let client = ClientId::new(keys[0]);
-    assert!(daemon.inner().engine.adopting.has(client));
+    assert!(daemon.inner().engine.producer_memory.has(client));
     drop(end);
     finish(&mut daemon);
     daemon.serve(&keys, TIME_UNLIMITED);
-    assert_eq!(daemon.inner().engine.adopting.mapper().pending(), 0);
-    assert!(!daemon.inner().engine.adopting.has(client));
+    assert_eq!(daemon.inner().engine.producer_memory.mapper().pending(), 0);
+    assert!(!daemon.inner().engine.producer_memory.has(client));
     let mut received = [0; 4096];
     let answers = match stream.receive(&mut received) {
         Ok(Raw::Bytes(count, _)) => &received[..count],

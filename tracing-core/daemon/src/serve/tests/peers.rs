@@ -99,7 +99,7 @@ fn replies_to_a_producer_do_not_fill_its_socket() {
 #[test]
 fn replies_to_a_peer_that_is_gone_are_dropped() {
     for is_gone in [false, true] {
-        let mut host = HostLink::new(Side::Consumer);
+        let mut host = HostLink::new(PortKind::Consumer);
         host.write_closed = is_gone;
         host.reply(CallId::new(1), Ok(vec![0; 100].into()), false, None).unwrap();
         assert_eq!(host.wanted(), (true, !is_gone));
@@ -321,14 +321,14 @@ fn a_packet_of_the_longest_kind_and_one_that_is_longer() {
 
 #[test]
 fn packets_do_not_count_against_a_consumer_and_all_else_does() {
-    let mut host = HostLink::new(Side::Consumer);
+    let mut host = HostLink::new(PortKind::Consumer);
     let queue = |host: &mut HostLink, bytes: usize, paced: bool| {
         if paced {
             host.expect_paced(bytes);
         }
-        let link = std::mem::replace(host, HostLink::new(Side::Consumer));
+        let link = std::mem::replace(host, HostLink::new(PortKind::Consumer));
         let mut peer =
-            PeerConnection::new(Side::Consumer, Link::Custom(Box::new(link)), User::Local(0), true);
+            PeerConnection::new(PortKind::Consumer, Link::Custom(Box::new(link)), PeerUser::Local(0), true);
         for _ in 0..bytes / 100_000 {
             peer.reply(CallId::new(1), Ok(vec![0; 100_000].into()), true, None).unwrap();
         }
@@ -350,17 +350,17 @@ fn packets_do_not_count_against_a_consumer_and_all_else_does() {
 /// Replies of a kilobyte that wait for a peer: an eighth of what may, and more than that.
 #[test]
 fn a_peer_that_is_a_little_late_is_neither_paused_nor_cut() {
-    let queue = |side, bytes: usize| {
-        let mut host = HostLink::new(side);
+    let queue = |port, bytes: usize| {
+        let mut host = HostLink::new(port);
         for _ in 0..bytes / 1000 {
             host.reply(CallId::new(1), Ok(vec![0; 1000].into()), true, None).unwrap();
         }
         (host.check_queue().is_ok(), host.is_paused())
     };
-    assert_eq!(queue(Side::Producer, PRODUCER_QUEUE_BYTES_MAX / 8), (true, false));
-    assert_eq!(queue(Side::Producer, PRODUCER_QUEUE_BYTES_MAX + 1000), (false, false));
-    assert_eq!(queue(Side::Consumer, CONSUMER_QUEUE_BYTES_PAUSE / 8), (true, false));
-    assert_eq!(queue(Side::Consumer, CONSUMER_QUEUE_BYTES_PAUSE + 1000), (true, true));
+    assert_eq!(queue(PortKind::Producer, PRODUCER_QUEUE_BYTES_MAX / 8), (true, false));
+    assert_eq!(queue(PortKind::Producer, PRODUCER_QUEUE_BYTES_MAX + 1000), (false, false));
+    assert_eq!(queue(PortKind::Consumer, CONSUMER_QUEUE_BYTES_PAUSE / 8), (true, false));
+    assert_eq!(queue(PortKind::Consumer, CONSUMER_QUEUE_BYTES_PAUSE + 1000), (true, true));
 }
 
 /// Idle connections cost nothing when another one has something to say: the loop looks at those that are
@@ -408,14 +408,14 @@ fn sockets_of_consumers_are_large_when_they_need_it_and_their_user_may() {
     let kept = |replies: usize| {
         let client = Stream::connect(&address).unwrap();
         let stream = listener.accept().unwrap().unwrap();
-        let slot = connections.admit(User::Local(1000), Side::Consumer).unwrap();
+        let slot = connections.admit(PeerUser::Local(1000), PortKind::Consumer).unwrap();
         let origin = Origin { client: ClientId::new(9), uid: 1000 };
-        let mut link = SocketLink::new(stream, Side::Consumer, origin, slot, &closer, &poller);
+        let mut link = SocketLink::new(stream, PortKind::Consumer, origin, slot, &closer, &poller);
         for _ in 0..replies {
             let reply = Ok(vec![0; 1000].into());
             link.host.reply(CallId::new(1), reply, false, None).unwrap();
         }
-        link.write(&mut super::slow_calls::Calls::new(), drop).unwrap();
+        link.write(&mut super::slow_calls::CallMeter::new(), drop).unwrap();
         let (mut sum, mut buf) = (0, [0; 4096]);
         while let Ok(Raw::Bytes(count, _)) = client.receive(&mut buf) {
             sum += count;

@@ -26,9 +26,9 @@ fn a_consumer_of_another_user_has_no_file_created() {
     for (uid, is_created) in [(own + 1, false), (own, true)] {
         let path = std::env::temp_dir().join(format!("serve-{}-{uid}", std::process::id()));
         let client = engine.next_client();
-        let link = Link::Custom(Box::new(HostLink::new(Side::Consumer)));
+        let link = Link::Custom(Box::new(HostLink::new(PortKind::Consumer)));
         let peer = Some(service::Peer { uid, ..service::Peer::default() });
-        engine.connected(client, Side::Consumer, link, User::Local(uid), peer);
+        engine.connected(client, PortKind::Consumer, link, PeerUser::Local(uid), peer);
         let config = TraceConfig {
             write_into_file: Some(true),
             output_path: Some(path.to_str().unwrap().into()),
@@ -53,8 +53,8 @@ fn a_service_ends_with_a_file_that_takes_nothing() {
         Engine::new(service_config("test").unwrap(), Box::new(|_, _| {}), wake.clone(), true);
     let (reader, writer) = rustix::pipe::pipe().unwrap();
     let client = engine.next_client();
-    let link = Link::Custom(Box::new(HostLink::new(Side::Consumer)));
-    engine.connected(client, Side::Consumer, link, User::Local(0), Some(service::Peer::default()));
+    let link = Link::Custom(Box::new(HostLink::new(PortKind::Consumer)));
+    engine.connected(client, PortKind::Consumer, link, PeerUser::Local(0), Some(service::Peer::default()));
     // The packet with the config is more than a pipe takes.
     let source =
         DataSourceConfig { legacy_config: Some("x".repeat(100_000)), ..Default::default() };

@@ -8,9 +8,9 @@ use crate::limits::{CONNECTIONS_PER_TURN, DECODED_BYTES_AT_ONCE, REQUESTS_PER_TU
 /// A producer whose bytes the test carries.
 fn connect_producer(engine: &mut Engine) -> ClientId {
     let client = engine.next_client();
-    let link = Link::Custom(Box::new(HostLink::new(Side::Producer)));
+    let link = Link::Custom(Box::new(HostLink::new(PortKind::Producer)));
     let peer = Some(service::Peer::default());
-    engine.connected(client, Side::Producer, link, User::Local(0), peer);
+    engine.connected(client, PortKind::Producer, link, PeerUser::Local(0), peer);
     client
 }
 
@@ -102,11 +102,11 @@ fn a_new_connection_comes_after_those_that_are_waiting() {
     let mut engine = engine();
     let mut connect = || {
         let client = connect_producer(&mut engine);
-        engine.peers.get_mut(&client).unwrap().served = engine.order.serve(User::Local(0));
+        engine.peers.get_mut(&client).unwrap().served = engine.order.serve(PeerUser::Local(0));
         client
     };
     let [first, second] = [connect(), connect()];
-    engine.send_order.serve(User::Local(0));
+    engine.send_order.serve(PeerUser::Local(0));
     let new = connect_producer(&mut engine);
     assert_eq!(engine.peers.get(&new).unwrap().sent, engine.send_order.now());
     let mut ready = [new, second, first]

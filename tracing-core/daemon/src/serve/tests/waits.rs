@@ -11,8 +11,8 @@ struct World {
     keys: [ClientId; 2],
 }
 
-const SLOW: User = User::Local(u32::MAX - 2);
-const OTHER: User = User::Local(u32::MAX - 3);
+const SLOW: PeerUser = PeerUser::Local(u32::MAX - 2);
+const OTHER: PeerUser = PeerUser::Local(u32::MAX - 3);
 
 impl World {
     fn new(name: &str) -> Self {
@@ -158,9 +158,9 @@ fn no_request_of_a_user_that_waits_is_handled() {
 #[test]
 fn root_and_the_user_of_the_daemon_do_not_wait() {
     let mut world = World::new("waits-root");
-    let own = User::Local(os::process::effective_uid());
-    let (key, engine_user) = (world.keys[0], |user| user != User::Local(0) && user != own);
-    for user in [User::Local(0), own, SLOW, User::Remote] {
+    let own = PeerUser::Local(os::process::effective_uid());
+    let (key, engine_user) = (world.keys[0], |user| user != PeerUser::Local(0) && user != own);
+    for user in [PeerUser::Local(0), own, SLOW, PeerUser::Remote] {
         world.daemon.inner().engine.peers.get_mut(&key).unwrap().user = user;
         world.link(0).call_time.add(1_000_000, 0);
         world.daemon.inner().charge(key);
@@ -209,9 +209,9 @@ fn the_loop_tells_its_end_to_no_such_connection() {
     let ends = |prepare: &mut dyn FnMut(&Stream, &mut super::remote::SocketLink)| {
         let client = Stream::connect(&address).unwrap();
         let stream = listener.accept().unwrap().unwrap();
-        let slot = connections.admit(User::Local(uid), Side::Producer).unwrap();
+        let slot = connections.admit(PeerUser::Local(uid), PortKind::Producer).unwrap();
         let mut link =
-            super::remote::SocketLink::new(stream, Side::Producer, origin, slot, &closer, &poller);
+            super::remote::SocketLink::new(stream, PortKind::Producer, origin, slot, &closer, &poller);
         prepare(&client, &mut link);
         drop(link);
         !matches!(client.receive(&mut [0]), Ok(Raw::Nothing))
@@ -220,7 +220,7 @@ fn the_loop_tells_its_end_to_no_such_connection() {
     assert!(!ends(&mut |_, link| link.call_time.add(0, 0)));
     assert!(!ends(&mut |client, link| {
         rustix::net::shutdown(client, rustix::net::Shutdown::Write).unwrap();
-        let mut calls = super::slow_calls::Calls::new();
+        let mut calls = super::slow_calls::CallMeter::new();
         let read = link.read(&mut [0; 8], Openable::Any, &mut descriptors, &mut calls);
         assert_eq!(read, Err(Disconnect::PeerLeft));
     }));

@@ -13,7 +13,7 @@ use core::fmt;
 use std::time::Duration;
 
 use super::log::Lines;
-use super::user::{ConnectionUser, User};
+use super::user::{ConnectionUser, PeerUser};
 use abi::ids::ClientId;
 use abi::sync::{Arc, AtomicBool, AtomicU64, Condvar, Mutex, Ordering, lock};
 use os::clock;
@@ -113,8 +113,8 @@ impl Shared {
     fn store(&self, busy: Busy) {
         let (client, user) = match busy.who {
             None => (0, 0),
-            Some(ConnectionUser { client, user: User::Remote }) => (client.get(), 1),
-            Some(ConnectionUser { client, user: User::Local(uid) }) => {
+            Some(ConnectionUser { client, user: PeerUser::Remote }) => (client.get(), 1),
+            Some(ConnectionUser { client, user: PeerUser::Local(uid) }) => {
                 (client.get(), u64::from(uid) + 2)
             }
         };
@@ -131,17 +131,17 @@ impl Shared {
         let client = ClientId::new(word & ((1 << CLIENT_BITS) - 1));
         let user = match user {
             0 => None,
-            1 => Some(User::Remote),
-            uid => Some(User::Local(u32::try_from(uid - 2).unwrap_or(0))),
+            1 => Some(PeerUser::Remote),
+            uid => Some(PeerUser::Local(u32::try_from(uid - 2).unwrap_or(0))),
         };
         let task = TASKS.get(index).copied().unwrap_or_default();
         Busy { task, who: user.map(|user| ConnectionUser { client, user }) }
     }
 }
 
-/// The side of the loop. See the [module](self).
+/// The turn that the loop is in, as the loop tells it. See the [module](self).
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(super) struct WatchedTurn {
     shared: Arc<Shared>,
     began_ns: u64,
     /// The task at hand, and when it began.
@@ -154,13 +154,13 @@ pub(super) struct Turns {
 
 /// A turn that took long.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Slow {
+pub(super) struct SlowTurn {
     pub(super) line: String,
     /// The peer of its longest task.
     pub(super) who: Option<ConnectionUser>,
 }
 
-impl Turns {
+impl WatchedTurn {
     /// The loop wakes up.
     pub(super) fn begin(&mut self, now_ns: u64) {
         (self.began_ns, self.longest_ns, self.busy_ns) = (now_ns, 0, now_ns);
@@ -182,7 +182,7 @@ impl Turns {
     }
 
     /// It goes to sleep.
-    pub(super) fn end(&mut self, now_ns: u64) -> Option<Slow> {
+    pub(super) fn end(&mut self, now_ns: u64) -> Option<SlowTurn> {
         self.close(now_ns);
         self.shared.since_ns.store(0, Ordering::SeqCst);
         let took_ns = now_ns.saturating_sub(self.began_ns);
@@ -190,7 +190,7 @@ impl Turns {
             let (ms, longest_ms) = (took_ns / 1_000_000, self.longest_ns / 1_000_000);
             let longest = self.longest;
             let line = format!("a turn took {ms} ms, {longest_ms} of them {longest}");
-            Slow { line, who: longest.who }
+            SlowTurn { line, who: longest.who }
         })
     }
 
@@ -237,8 +237,8 @@ pub(super) struct Watchdog {
 
 impl Watchdog {
     /// Writes to `lines`. Without a thread nobody looks.
-    pub(super) fn start(turns: &Turns, lines: Lines) -> Self {
-        let shared = Arc::clone(&turns.shared);
+    pub(super) fn start(turn: &WatchedTurn, lines: Lines) -> Self {
+        let shared = Arc::clone(&turn.shared);
         let theirs = Arc::clone(&shared);
         let run = Box::new(move || run(&theirs, &lines));
         Self { shared, thread: os::thread::spawn("traced-watchdog", run).ok() }

@@ -9,7 +9,7 @@
 use core::fmt;
 
 use crate::limits::{LOG_PEERS_MAX, LOG_TELL_NS, LOG_USERS_MAX, LOG_USERS_TOLD_MAX};
-use crate::serve::user::{ConnectionUser, User};
+use crate::serve::user::{ConnectionUser, PeerUser};
 use crate::system::own_user::OwnUser;
 use abi::ids::ClientId;
 use abi::map::{BlockMap, SortedMap};
@@ -28,7 +28,7 @@ pub(crate) enum About {
     /// Nobody: the service wrote it by itself.
     Service,
     /// A user, and none of its connections: its session, or what a peer had asked for.
-    User(User),
+    User(PeerUser),
     Peer(ConnectionUser),
 }
 
@@ -39,7 +39,7 @@ impl From<Option<ConnectionUser>> for About {
 }
 
 impl About {
-    fn user(self) -> Option<User> {
+    fn user(self) -> Option<PeerUser> {
         match self {
             Self::Service => None,
             Self::User(user) | Self::Peer(ConnectionUser { user, .. }) => Some(user),
@@ -73,7 +73,7 @@ impl Bucket {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Account {
     Service,
-    User(User),
+    User(PeerUser),
     /// Users beyond the number that is kept apart.
     Others,
 }

@@ -3,7 +3,7 @@ use super::*;
 const OWN_UID: u32 = 500;
 
 fn who(client: u64, uid: u32) -> Option<ConnectionUser> {
-    Some(ConnectionUser { client: ClientId::new(client), user: User::Local(uid) })
+    Some(ConnectionUser { client: ClientId::new(client), user: PeerUser::Local(uid) })
 }
 
 /// How many lines are written at one moment, of more than there may be.
@@ -119,7 +119,7 @@ fn nothing_is_told_of_those_whose_lines_were_all_written() {
 #[test]
 fn a_user_pays_for_its_sessions() {
     let mut limiter = Limiter::new(OWN_UID);
-    let of_sessions = About::User(User::Local(1000));
+    let of_sessions = About::User(PeerUser::Local(1000));
     let lines = (0..10_000).filter(|_| limiter.allow(0, of_sessions)).count() as u64;
     assert_eq!((lines, limiter.peers.len()), (USER.burst, 0));
     assert_eq!(written(&mut limiter, 0, who(1, 1000)), 0);

@@ -11,7 +11,7 @@ use abi::shm::Region;
 
 /// Effects that the shell has not taken yet, and connections that are to be closed when the turn is over.
 #[derive(Debug, Default)]
-pub(crate) struct Outbox {
+pub(crate) struct EffectQueue {
     queue: VecDeque<Output>,
     to_disconnect: Vec<ClientId>,
     /// The user that causes what is logged, unless that is the peer of the input.
@@ -19,7 +19,7 @@ pub(crate) struct Outbox {
     pub(crate) pool: BufferPool,
 }
 
-impl Outbox {
+impl EffectQueue {
     pub(crate) fn pop(&mut self) -> Option<Output> {
         self.queue.pop_front()
     }
