@@ -2,12 +2,9 @@
 //! timer is due.
 
 use std::os::fd::AsFd;
-use std::time::Duration;
 
 use super::engine::Engine;
-use super::files::LAST_WRITES;
 use abi::error::OsError;
-use os::clock::Deadline;
 use os::poll::{Alarm, Wake, wait_for};
 use service::ServiceConfig;
 
@@ -49,17 +46,11 @@ impl Alone {
 
     /// Ends sessions, completes their files and tells their consumers.
     fn finish(mut self) -> Result<(), OsError> {
-        let deadline = Deadline::after(Some(LAST_WRITES));
-        let wake = self.engine.wake.clone();
-        let mut failed = None;
-        self.engine.finish(|| {
-            if let Err(error) = wait_for(wake.as_fd(), false, &wake, deadline.left()) {
-                failed = Some(error);
-            }
-            wake.clear();
-            failed.is_none() && deadline.left() != Some(Duration::ZERO)
+        let result = self.engine.finish_soon(|wake, left| {
+            wait_for(wake.as_fd(), false, wake, left)?;
+            Ok(false)
         });
         self.engine.log_summary();
-        failed.map_or(Ok(()), Err)
+        result
     }
 }

@@ -2,14 +2,12 @@
 
 use core::fmt;
 use std::os::fd::AsFd;
-use std::time::Duration;
 
 use super::accepting::{Accepted, Accepting};
 use super::accounts::Counted;
 use super::connections::{self, Connections};
 use super::descriptors::Descriptors;
 use super::engine::{Engine, FIRST_CLIENT};
-use super::files::LAST_WRITES;
 use super::order;
 use super::peer::{Link, PeerConnection};
 use super::port_kind::{Disconnect, PortKind};
@@ -24,7 +22,7 @@ use abi::error::OsError;
 use abi::ids::ClientId;
 use abi::ipc::PeerIdentity;
 use abi::sync::Arc;
-use os::clock::{self, Deadline};
+use os::clock;
 use os::poll::{Alarm, Poller, Ready, wait_for};
 use os::process;
 use os::socket::{Listener, Stream};
@@ -150,20 +148,14 @@ impl Daemon {
 
     /// Ends sessions, completes their files and tells their consumers. A second signal ends the wait for files.
     fn finish(&mut self) -> Result<(), OsError> {
-        let deadline = Deadline::after(Some(LAST_WRITES));
-        let (wake, signals) = (self.engine.wake.clone(), &mut self.signals);
-        let mut failed = None;
-        self.engine.finish(|| {
+        let signals = &mut self.signals;
+        let result = self.engine.finish_soon(|wake, left| {
             let fd = signals.as_ref().map_or(wake.as_fd(), AsFd::as_fd);
-            if let Err(error) = wait_for(fd, false, &wake, deadline.left()) {
-                failed = Some(error);
-            }
-            wake.clear();
-            let signalled = signals.as_mut().is_some_and(|s| s.take() > 0);
-            failed.is_none() && !signalled && deadline.left() != Some(Duration::ZERO)
+            wait_for(fd, false, wake, left)?;
+            Ok(signals.as_mut().is_some_and(|signals| signals.take() > 0))
         });
         self.flush(TIME_UNLIMITED);
-        failed.map_or(Ok(()), Err)
+        result
     }
 
     /// When the next timer is due, boot time in ns.
@@ -174,7 +166,7 @@ impl Daemon {
             _ => Some(self.stuck_due.unwrap_or_else(|| clock::boot_ns() + STUCK_NS)),
         };
         let dues =
-            [self.engine.due_ns(), self.accepting.due_ns(), self.engine.waits.due_ns(), stuck_due];
+            [self.engine.due_ns(), self.accepting.due_ns(), self.engine.fairness.due_ns(), stuck_due];
         dues.into_iter().flatten().min()
     }
 
@@ -185,8 +177,8 @@ impl Daemon {
             self.is_behind = false;
             return ready.iter().for_each(|event| self.dispatch(*event));
         }
-        let Engine { peers, order, .. } = &self.engine;
-        order.sort(ready, |key| peers.get(&ClientId::new(key)).map(PeerConnection::turn));
+        let Engine { peers, fairness, .. } = &self.engine;
+        fairness.sort_to_serve(ready, peers);
         let (mut served, count) = (0, ready.len());
         for (index, &event) in ready.iter().enumerate() {
             self.dispatch(event);
@@ -330,7 +322,7 @@ impl Daemon {
     }
 
     pub(super) fn read(&mut self, client: ClientId) {
-        let Engine { peers, order, .. } = &mut self.engine;
+        let Engine { peers, fairness, .. } = &mut self.engine;
         let Some(PeerConnection { link: Link::Socket(link), ended, user, served, .. }) =
             peers.get_mut(&client)
         else {
@@ -340,7 +332,7 @@ impl Daemon {
             // The poller would tell again and again that the peer has left, until its last requests are handled.
             return link.leave_poller();
         }
-        *served = order.serve(*user);
+        *served = fairness.serve(*user);
         let capacity = self.closer.0.capacity(link.origin.uid);
         let is_limited = self.connections.is_limited(*user);
         let openable = self.descriptors.openable(is_limited, capacity.unwrap_or(0));
@@ -372,18 +364,18 @@ impl Daemon {
         };
         let owed_ns = link.call_time.take_owed();
         if owed_ns > 0 && self.connections.is_limited(*user) {
-            self.engine.waits.charge(*user, owed_ns, clock::boot_ns());
+            self.engine.fairness.charge(*user, owed_ns, clock::boot_ns());
         }
     }
 
     /// Keeps a connection that is ready for later if its user waits: true. The poller does not look at it meanwhile.
     fn leave_waiting(&mut self, client: ClientId) -> bool {
-        let Engine { peers, waits, .. } = &mut self.engine;
+        let Engine { peers, fairness, .. } = &mut self.engine;
         let Some(PeerConnection { link: Link::Socket(link), user, .. }) = peers.get_mut(&client)
         else {
             return false;
         };
-        if !waits.hold(*user, client) {
+        if !fairness.hold(*user, client) {
             return false;
         }
         link.leave_poller();
@@ -392,10 +384,10 @@ impl Daemon {
 
     /// Serves the connections of users that have waited long enough.
     pub(super) fn resume_waiting(&mut self) {
-        if self.engine.waits.due_ns().is_none() {
+        if self.engine.fairness.due_ns().is_none() {
             return;
         }
-        for client in self.engine.waits.release(clock::boot_ns()) {
+        for client in self.engine.fairness.release(clock::boot_ns()) {
             let Some(PeerConnection { link: Link::Socket(link), .. }) =
                 self.engine.peers.get_mut(&client)
             else {
@@ -411,7 +403,7 @@ impl Daemon {
                 }
             }
             // Its requests, and then what is to be sent.
-            self.engine.backlog.insert(client);
+            self.engine.fairness.serve_later(client);
         }
     }
 
@@ -431,7 +423,7 @@ impl Daemon {
         for client in dirty {
             self.engine.dirty.insert(client);
         }
-        if !self.engine.dirty.is_empty() || !self.engine.backlog.is_empty() {
+        if !self.engine.dirty.is_empty() || self.engine.fairness.has_backlog() {
             self.engine.wake.wake();
         }
     }
@@ -444,22 +436,19 @@ impl Daemon {
         }
         let ready = |client: ClientId| Ready { key: client.get(), ..Ready::default() };
         let mut dirty: Vec<_> = dirty.into_iter().map(ready).collect();
-        let peers = &self.engine.peers;
-        self.engine.send_order.sort(&mut dirty, |key| {
-            peers.get(&ClientId::new(key)).map(|peer| (peer.user, peer.sent))
-        });
+        self.engine.fairness.sort_to_send(&mut dirty, &self.engine.peers);
         dirty.into_iter().map(|ready| ClientId::new(ready.key)).collect()
     }
 
     /// Sends the queued replies of a connection, and makes the poller wait for room if its socket is full.
     fn send(&mut self, client: ClientId) {
-        let Engine { peers, service, waits, send_order, .. } = &mut self.engine;
+        let Engine { peers, service, fairness, .. } = &mut self.engine;
         let peer = peers.get_mut(&client);
         let Some(PeerConnection { link: Link::Socket(link), user, sent, ended, .. }) = peer else {
             return;
         };
-        *sent = send_order.serve(*user);
-        let result = match waits.has(*user) {
+        *sent = fairness.send(*user);
+        let result = match fairness.must_wait(*user) {
             true => link.host.check_queue(),
             false => link.write(&mut self.call_meter, |memory| service.give_back(memory)),
         };
@@ -486,7 +475,7 @@ impl Daemon {
             return;
         };
         if link.host.has_events() && !link.host.is_paused() {
-            self.engine.backlog.insert(client);
+            self.engine.fairness.serve_later(client);
         }
         let drained = link.host.take_drained();
         let wanted = link.host.wanted();

@@ -2,32 +2,31 @@
 //! listening are left to [`daemon`](super::daemon), or to a program that embeds the service.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 #[cfg(feature = "host")]
 use super::accounts::{self, Counted};
 #[cfg(feature = "host")]
-use super::connections::MemoryPlace;
-use super::files::{Files, NewFile, Rights};
+use super::fairness::Fairness;
+use super::files::{Files, LAST_WRITES, NewFile, Rights};
 use super::log::{About, Log, Logger};
-#[cfg(feature = "host")]
-use super::order::Order;
 use super::peer::{Link, PeerConnection};
 use super::port_kind::{Disconnect, PortKind};
 #[cfg(feature = "host")]
 use super::producer_memory::ProducerMemory;
-#[cfg(feature = "host")]
-use super::slow_calls::CallWaits;
 use super::stats::Counters;
 use super::user::{ConnectionUser, PeerUser};
 #[cfg(feature = "host")]
 use super::watchdog::{Task, WatchedTurn};
 use crate::limits::SERVE_NS;
 use crate::local::{AnyLocalEvent, Inbox, LocalEvent};
+use abi::error::OsError;
 use abi::ids::ClientId;
 use abi::ipc::Rejected;
 use abi::map::{BlockMap, BlockSet};
 use abi::sync::Arc;
 use abi::time::BootTime;
+use os::clock::Deadline;
 use os::poll::Wake;
 use os::thread::{self, Scheduling};
 use os::{clock, process};
@@ -47,24 +46,12 @@ pub(crate) struct Engine {
     pub(super) peers: BlockMap<ClientId, PeerConnection>,
     /// Connections whose queue of replies has new bytes.
     pub(crate) dirty: BlockSet<ClientId>,
-    /// Connections with requests that had to wait and can be handled now.
+    /// Which connections are served next, and which later.
     #[cfg(feature = "host")]
-    pub(super) backlog: BlockSet<ClientId>,
-    /// In which order connections are served.
-    #[cfg(feature = "host")]
-    pub(super) order: Order,
-    /// In which order connections are sent what waits for them.
-    #[cfg(feature = "host")]
-    pub(super) send_order: Order,
-    /// Users whose connections are not served for a while.
-    #[cfg(feature = "host")]
-    pub(super) waits: CallWaits,
-    /// Memory of producers that is being mapped.
+    pub(super) fairness: Fairness,
+    /// Memory that producers bring.
     #[cfg(feature = "host")]
     pub(super) producer_memory: ProducerMemory,
-    /// The places of memory whose producer has left, while the service needs it.
-    #[cfg(feature = "host")]
-    pub(super) memory_of_gone: BlockMap<ClientId, MemoryPlace>,
     /// Connections of custom transports that the engine has closed.
     #[cfg(feature = "host")]
     pub(crate) closed: VecDeque<ClientId>,
@@ -109,17 +96,9 @@ impl Engine {
             peers: BlockMap::new(),
             dirty: BlockSet::new(),
             #[cfg(feature = "host")]
-            backlog: BlockSet::new(),
-            #[cfg(feature = "host")]
-            order: Order::default(),
-            #[cfg(feature = "host")]
-            send_order: Order::default(),
-            #[cfg(feature = "host")]
-            waits: CallWaits::default(),
+            fairness: Fairness::default(),
             #[cfg(feature = "host")]
             producer_memory: ProducerMemory::new(wake.clone(), process::effective_uid()),
-            #[cfg(feature = "host")]
-            memory_of_gone: BlockMap::new(),
             #[cfg(feature = "host")]
             closed: VecDeque::new(),
             follow_ups: VecDeque::new(),
@@ -199,6 +178,27 @@ impl Engine {
                 return self.files.give_up();
             }
         }
+    }
+
+    /// Ends all sessions and waits until their files are complete, but not for long. `wait` sleeps until `wake` is
+    /// called, for that time at most. It returns whether the end is to come at once.
+    ///
+    /// # Errors
+    /// The one of `wait`.
+    pub(super) fn finish_soon(
+        &mut self,
+        mut wait: impl FnMut(&Wake, Option<Duration>) -> Result<bool, OsError>,
+    ) -> Result<(), OsError> {
+        let (deadline, wake) = (Deadline::after(Some(LAST_WRITES)), self.wake.clone());
+        let mut result = Ok(());
+        self.finish(|| {
+            let at_once = wait(&wake, deadline.left());
+            wake.clear();
+            let waits_on = at_once == Ok(false) && deadline.left() != Some(Duration::ZERO);
+            result = at_once.map(drop);
+            waits_on
+        });
+        result
     }
 
     // ------------------------------------------------------------ connections

@@ -22,7 +22,7 @@
 //! | `refusals` | how often something was refused to each user |
 //! | `descriptors` | how many descriptors the process can still open |
 //! | `producer_memory` | shared memory that producers bring |
-//! | `order` | which connection is served next |
+//! | `fairness`, `order` | which connections are served now, and which later; in which order |
 //! | `slow_calls` | users whose sockets make system calls slow |
 //! | `watchdog` | turns of the loop that take long |
 //! | `files`, `log` | trace files; the log |
@@ -40,6 +40,8 @@ mod daemon;
 #[cfg(feature = "host")]
 mod descriptors;
 mod engine;
+#[cfg(feature = "host")]
+mod fairness;
 mod files;
 mod log;
 #[cfg(feature = "host")]

@@ -97,12 +97,6 @@ impl PeerConnection {
         }
     }
 
-    /// Whose turn it is when this connection is served, and when it was served last.
-    #[cfg(feature = "host")]
-    pub(super) fn turn(&self) -> (PeerUser, Served) {
-        (self.user, self.served)
-    }
-
     /// Queues a reply.
     pub(super) fn reply(
         &mut self,

@@ -34,30 +34,29 @@ impl Engine {
     /// Handles requests that had to wait, of so many connections. The others have their turn later.
     pub(super) fn process_backlog(&mut self) {
         let began_ns = clock::mono_ns();
-        let Self { service, backlog, order, peers, waits, producer_memory, .. } = self;
+        let Self { service, fairness, peers, producer_memory, .. } = self;
         let mut waiting = Vec::new();
-        for client in std::mem::take(backlog) {
+        for client in fairness.take_backlog() {
             // Those whose memory is being mapped come back when it is.
             if producer_memory.has(client)
-                || peers.get(&client).is_some_and(|peer| waits.hold(peer.user, client))
+                || peers.get(&client).is_some_and(|peer| fairness.hold(peer.user, client))
             {
                 continue;
             }
             // Its earlier requests come first, and the service takes turns between those; or those of its user.
             if service.is_busy(client) || !service.may_decode(client) {
-                backlog.insert(client);
+                fairness.serve_later(client);
             } else {
                 waiting.push(Ready { key: client.get(), ..Ready::default() });
             }
         }
         if waiting.len() > order::FEW {
-            order
-                .sort(&mut waiting, |key| peers.get(&ClientId::new(key)).map(PeerConnection::turn));
+            fairness.sort_to_serve(&mut waiting, peers);
         }
         let (mut waiting, mut served) = (waiting.into_iter(), 0);
         for client in waiting.by_ref().map(|ready| ClientId::new(ready.key)) {
             if let Some(peer) = self.peers.get_mut(&client) {
-                peer.served = self.order.serve(peer.user);
+                peer.served = self.fairness.serve(peer.user);
             }
             self.process_events(client);
             served += 1;
@@ -67,7 +66,7 @@ impl Engine {
             }
         }
         for client in waiting.map(|ready| ClientId::new(ready.key)) {
-            self.backlog.insert(client);
+            self.fairness.serve_later(client);
             self.wake.wake();
         }
     }
@@ -88,7 +87,7 @@ impl Engine {
     ) {
         self.counters.connected();
         let mut peer = PeerConnection::new(port, link, user, who.is_some());
-        (peer.served, peer.sent) = (self.order.now(), self.send_order.now());
+        (peer.served, peer.sent) = self.fairness.now();
         self.peers.insert(client, peer);
         if let Some(who) = who {
             self.announce(client, port, who, false);
@@ -163,7 +162,7 @@ impl Engine {
         let waits =
             |host: &mut HostLink| host.has_events() && (host.write_closed || !host.is_paused());
         if peer.link.host().is_some_and(waits) {
-            self.backlog.insert(client);
+            self.fairness.serve_later(client);
             if left == 0 {
                 self.wake.wake();
             }
@@ -233,7 +232,7 @@ impl Engine {
                 }
                 let region = region.ok();
                 self.handle_input(Input::ProducerRequest { client, call, request, region });
-                self.backlog.insert(client);
+                self.fairness.serve_later(client);
             } else if let (Ok(region), Some(uid)) = (region, uid) {
                 self.release_memory(client, uid, region);
             }
@@ -243,14 +242,15 @@ impl Engine {
     /// A producer has left, and the service needs its memory: it counts as one of its user's connections meanwhile.
     pub(super) fn count_memory(&mut self, client: ClientId, uid: u32) {
         if let Some(Counted { connections, .. }) = &self.counted {
-            self.memory_of_gone.insert(client, connections.hold_memory(PeerUser::Local(uid)));
+            let place = connections.hold_memory(PeerUser::Local(uid));
+            self.producer_memory.keep_place(client, place);
         }
     }
 
     /// Unmaps memory of a producer on a thread. It counts as one of its user's connections until then.
     pub(super) fn release_memory(&mut self, client: ClientId, uid: u32, region: Region) {
         if let Some(Counted { connections, .. }) = &self.counted {
-            let place = self.memory_of_gone.remove(&client);
+            let place = self.producer_memory.take_place(client);
             let place = place.unwrap_or_else(|| connections.hold_memory(PeerUser::Local(uid)));
             self.producer_memory.mapper().unmap(uid, (region, place));
         }

@@ -17,6 +17,7 @@ use os::poll::Wake;
 use os::shm::{self, MapError};
 use service::ProducerRequest;
 
+use super::connections::MemoryPlace;
 use crate::system::closer::PeerFd;
 use crate::system::mapper::{EndMapper, Mapper, MemoryIsSlow};
 
@@ -79,13 +80,21 @@ pub(super) struct ProducerMemory {
     mapped: Arc<Mutex<Vec<Mapped>>>,
     mapper: EndMapper,
     wake: Wake,
+    /// The places of memory whose producer has left, while the service needs it.
+    places: BlockMap<ClientId, MemoryPlace>,
 }
 
 impl ProducerMemory {
     /// For a daemon of user `own_uid`; `wake` is called when memory is mapped.
     pub(super) fn new(wake: Wake, own_uid: u32) -> Self {
         let mapper = EndMapper(Mapper::new(own_uid));
-        Self { waiting: BlockMap::new(), mapped: Arc::default(), mapper, wake }
+        Self {
+            waiting: BlockMap::new(),
+            mapped: Arc::default(),
+            mapper,
+            wake,
+            places: BlockMap::new(),
+        }
     }
 
     /// Where memory of peers is unmapped.
@@ -121,6 +130,22 @@ impl ProducerMemory {
     /// Whether requests of this peer wait until its memory is mapped.
     pub(super) fn has(&self, client: ClientId) -> bool {
         self.waiting.contains_key(&client)
+    }
+
+    /// Keeps the place of memory whose producer has left, until the service needs it no more.
+    pub(super) fn keep_place(&mut self, client: ClientId, place: MemoryPlace) {
+        self.places.insert(client, place);
+    }
+
+    /// The place that was kept for the memory of a producer.
+    pub(super) fn take_place(&mut self, client: ClientId) -> Option<MemoryPlace> {
+        self.places.remove(&client)
+    }
+
+    /// Whether the service needs memory of a producer that has left.
+    #[cfg(test)]
+    pub(super) fn has_places(&self) -> bool {
+        !self.places.is_empty()
     }
 
     /// Requests whose memory is mapped, or is not used.

@@ -101,7 +101,7 @@ fn requests_wait_until_the_memory_is_mapped() {
         daemon.inner().flush(TIME_UNLIMITED);
     }
     assert_eq!(receive(), 0);
-    assert!(daemon.inner().engine.backlog.is_empty(), "the loop sleeps");
+    assert!(!daemon.inner().engine.fairness.has_backlog(), "the loop sleeps");
     drop(end);
     finish(&mut daemon);
     let count = receive();
@@ -172,7 +172,7 @@ fn memory_that_the_service_needs_keeps_its_place() {
     assert_eq!(daemon.keys(), []);
     wait_for_sockets(&mut daemon);
     assert_eq!(held(&mut daemon), 1);
-    while !daemon.inner().engine.memory_of_gone.is_empty() {
+    while daemon.inner().engine.producer_memory.has_places() {
         daemon.inner().engine.turn();
     }
     finish(&mut daemon);

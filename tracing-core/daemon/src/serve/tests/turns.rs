@@ -45,7 +45,7 @@ fn a_turn_handles_the_requests_of_so_many_connections() {
     let mut connect = || {
         let client = connect_producer(&mut engine);
         engine.host(client).unwrap().receive(&[BIND, GET_COMMANDS].concat(), None).unwrap();
-        engine.backlog.insert(client);
+        engine.fairness.serve_later(client);
         client
     };
     let clients: Vec<_> = (0..CONNECTIONS_PER_TURN + 10).map(|_| connect()).collect();
@@ -57,7 +57,7 @@ fn a_turn_handles_the_requests_of_so_many_connections() {
     while waiting(&mut engine) > 0 {
         engine.turn();
     }
-    let served: BTreeSet<_> = engine.peers.values().map(|peer| peer.turn().1).collect();
+    let served: BTreeSet<_> = engine.peers.values().map(|peer| peer.served).collect();
     assert_eq!(served.len(), clients.len(), "each was served at a time of its own");
 }
 
@@ -102,18 +102,17 @@ fn a_new_connection_comes_after_those_that_are_waiting() {
     let mut engine = engine();
     let mut connect = || {
         let client = connect_producer(&mut engine);
-        engine.peers.get_mut(&client).unwrap().served = engine.order.serve(PeerUser::Local(0));
+        engine.peers.get_mut(&client).unwrap().served = engine.fairness.serve(PeerUser::Local(0));
         client
     };
     let [first, second] = [connect(), connect()];
-    engine.send_order.serve(PeerUser::Local(0));
+    engine.fairness.send(PeerUser::Local(0));
     let new = connect_producer(&mut engine);
-    assert_eq!(engine.peers.get(&new).unwrap().sent, engine.send_order.now());
+    assert_eq!(engine.peers.get(&new).unwrap().sent, engine.fairness.now().1);
     let mut ready = [new, second, first]
         .map(|client| os::poll::Ready { key: client.get(), ..Default::default() })
         .to_vec();
-    let Engine { order, peers, .. } = &engine;
-    order.sort(&mut ready, |key| peers.get(&ClientId::new(key)).map(PeerConnection::turn));
+    engine.fairness.sort_to_serve(&mut ready, &engine.peers);
     assert_eq!(
         ready.iter().map(|event| event.key).collect::<Vec<_>>(),
         [first.get(), second.get(), new.get()]

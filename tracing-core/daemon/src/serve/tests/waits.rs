@@ -30,7 +30,7 @@ impl World {
 
     /// Makes one of them wait; its time has passed already when the loop looks.
     fn wait(&mut self) {
-        self.daemon.inner().engine.waits.charge(SLOW, 1, 0);
+        self.daemon.inner().engine.fairness.charge(SLOW, 1, 0);
     }
 
     fn bind(&self) {
@@ -141,7 +141,7 @@ fn no_request_of_a_user_that_waits_is_handled() {
     for key in world.keys {
         let engine = &mut world.daemon.inner().engine;
         engine.host(key).unwrap().receive(BIND, None).unwrap();
-        engine.backlog.insert(key);
+        engine.fairness.serve_later(key);
     }
     world.wait();
     let turn = |world: &mut World| {
@@ -164,7 +164,7 @@ fn root_and_the_user_of_the_daemon_do_not_wait() {
         world.daemon.inner().engine.peers.get_mut(&key).unwrap().user = user;
         world.link(0).call_time.add(1_000_000, 0);
         world.daemon.inner().charge(key);
-        assert_eq!(world.daemon.inner().engine.waits.has(user), engine_user(user), "{user}");
+        assert_eq!(world.daemon.inner().engine.fairness.must_wait(user), engine_user(user), "{user}");
     }
 }
 
@@ -179,7 +179,7 @@ fn nothing_more_is_sent_after_a_call_that_took_long() {
     world.link(0).call_time.add(1_000_000, 0);
     world.daemon.inner().flush(TIME_UNLIMITED);
     assert_eq!(world.answered(), [false, true]);
-    assert!(world.daemon.inner().engine.waits.has(SLOW));
+    assert!(world.daemon.inner().engine.fairness.must_wait(SLOW));
 }
 
 /// The end of a connection whose calls take long, or whose peer has ended, is told where it is closed: the call that
