@@ -14,7 +14,7 @@ use super::accounts::User;
 use super::data_sources::SourceKey;
 use super::log_limiter::LogLimiter;
 use super::observe::Observer;
-use super::effect_queue::EffectQueue;
+use super::effect_queue::{Caller, EffectQueue};
 use super::session::events::TriggerHit;
 use super::session::instance::Instance;
 use super::work::Work;
@@ -172,7 +172,7 @@ impl Consumers {
             error: (!error.is_empty()).then(|| error.to_owned()),
             ..Default::default()
         };
-        out.reply(client, call, Bytes::from(response.encode_to_vec()));
+        out.reply(Caller { client, call }, Bytes::from(response.encode_to_vec()));
     }
 
     /// Ends a stream of packets without more of them: the consumer has lost the session.
@@ -186,17 +186,16 @@ impl Consumers {
     /// that all of them started.
     pub(crate) fn observe<'a>(
         &mut self,
-        client: ClientId,
-        call: Option<CallId>,
+        caller: Caller,
         types: &[protos::ObservableEventsType],
         instances: impl Iterator<Item = &'a Instance>,
         out: &mut EffectQueue,
     ) -> bool {
-        let Some(consumer) = self.by_client.get_mut(&client) else { return false };
-        consumer.observer.observe(client, call, types, out);
+        let Some(consumer) = self.by_client.get_mut(&caller.client) else { return false };
+        consumer.observer.observe(caller, types, out);
         for instance in instances {
             if consumer.observer.instance_changed(instance) {
-                self.observed.insert(client);
+                self.observed.insert(caller.client);
             }
         }
         consumer.observer.observes_all_started()

@@ -9,6 +9,13 @@ use super::output::{Boost, FileSync, LogLevel, Output, Rejected};
 use abi::ids::{CallId, ClientId, FileId, ShellToken};
 use abi::shm::Region;
 
+/// Who is answered: a connection, and its call. Without a call it wants no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Caller {
+    pub(crate) client: ClientId,
+    pub(crate) call: Option<CallId>,
+}
+
 /// Effects that the shell has not taken yet, and connections that are to be closed when the turn is over.
 #[derive(Debug, Default)]
 pub(crate) struct EffectQueue {
@@ -45,15 +52,15 @@ impl EffectQueue {
     }
 
     /// The only reply to a call; none if the caller wants no reply.
-    pub(crate) fn reply(&mut self, client: ClientId, call: Option<CallId>, response: Bytes) {
-        if let Some(call) = call {
-            self.stream(client, call, response, false);
+    pub(crate) fn reply(&mut self, caller: Caller, response: Bytes) {
+        if let Some(call) = caller.call {
+            self.stream(caller.client, call, response, false);
         }
     }
 
     /// Answers a call with success and an empty message.
-    pub(crate) fn reply_empty(&mut self, client: ClientId, call: Option<CallId>) {
-        self.reply(client, call, Bytes::new());
+    pub(crate) fn reply_empty(&mut self, caller: Caller) {
+        self.reply(caller, Bytes::new());
     }
 
     /// One reply of a stream; `has_more` false ends it.
@@ -92,9 +99,9 @@ impl EffectQueue {
         self.queue.push_back(Output::Reply { client, call, result, has_more, region, paced });
     }
 
-    pub(crate) fn reject(&mut self, client: ClientId, call: Option<CallId>) {
-        if let Some(call) = call {
-            let result = Err(Rejected);
+    pub(crate) fn reject(&mut self, caller: Caller) {
+        if let Some(call) = caller.call {
+            let (client, result) = (caller.client, Err(Rejected));
             let (has_more, region, paced) = (false, None, false);
             self.queue.push_back(Output::Reply { client, call, result, has_more, region, paced });
         }

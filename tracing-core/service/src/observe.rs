@@ -9,7 +9,7 @@ use protos::{
 };
 use protozero::Message as _;
 
-use super::effect_queue::EffectQueue;
+use super::effect_queue::{Caller, EffectQueue};
 use super::session::events::TriggerHit;
 use super::session::instance::{Instance, InstanceState};
 use crate::limits;
@@ -51,22 +51,21 @@ impl Observer {
     /// Replaces what the consumer observes. The stream before it ends; an empty mask ends the new one, too.
     pub(crate) fn observe(
         &mut self,
-        client: ClientId,
-        call: Option<CallId>,
+        caller: Caller,
         types: &[protos::ObservableEventsType],
         out: &mut EffectQueue,
     ) {
         if let Some(older) = self.call.take() {
-            out.stream(client, older, bytes::Bytes::new(), false);
+            out.stream(caller.client, older, bytes::Bytes::new(), false);
         }
         // Without a call nobody would get them.
         let wanted = types.iter().fold(0u32, |mask, t| mask | t.0 as u32);
-        self.mask = if call.is_some() { wanted } else { 0 };
+        self.mask = if caller.call.is_some() { wanted } else { 0 };
         self.events = ObservableEvents::default();
         if self.mask == 0 {
-            return out.reply_empty(client, call);
+            return out.reply_empty(caller);
         }
-        self.call = call;
+        self.call = caller.call;
     }
 
     pub(crate) fn observes_instances(&self) -> bool {

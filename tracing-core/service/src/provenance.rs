@@ -35,8 +35,11 @@ pub(crate) fn extensions(
 /// most ([`limits::WRITERS_TOLD_MAX`]).
 pub(crate) fn packet_of(
     session: &mut Session,
-    (buffers, accounts): (&Buffers, &mut Accounts),
-    (config, machine_id, at_ns): (&ServiceConfig, u32, u64),
+    buffers: &Buffers,
+    accounts: &mut Accounts,
+    config: &ServiceConfig,
+    machine_id: u32,
+    at_ns: u64,
 ) -> Vec<u8> {
     let mut provenance = TraceProvenance::default();
     let mut left = limits::WRITERS_TOLD_MAX;

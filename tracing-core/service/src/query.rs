@@ -13,8 +13,8 @@ use protozero::{HeapSink, Message as _};
 use super::accounts::User;
 use super::consumers::{Consumers, Query, QueryPosition};
 use super::data_sources::{Source, Sources};
+use super::effect_queue::{Caller, EffectQueue};
 use super::matching::clip_name;
-use super::effect_queue::EffectQueue;
 use super::producers::{Producer, Producers};
 use super::session::life::SessionState;
 use super::session::state::{Session, Sessions};
@@ -22,7 +22,7 @@ use super::user_accounts::AccountSources;
 use crate::limits;
 use abi::ids::{CallId, ClientId};
 
-pub(crate) fn capabilities(client: ClientId, call: Option<CallId>, out: &mut EffectQueue) {
+pub(crate) fn capabilities(caller: Caller, out: &mut EffectQueue) {
     let response = QueryCapabilitiesResponse {
         capabilities: Some(TracingServiceCapabilities {
             has_query_capabilities: Some(true),
@@ -37,18 +37,18 @@ pub(crate) fn capabilities(client: ClientId, call: Option<CallId>, out: &mut Eff
         }),
         ..Default::default()
     };
-    out.reply(client, call, response.encode_to_vec().into());
+    out.reply(caller, response.encode_to_vec().into());
 }
 
 /// Answers `SaveTraceForBugreport`, as upstream does.
-pub(crate) fn refuse_save_for_bugreport(client: ClientId, call: Option<CallId>, out: &mut EffectQueue) {
+pub(crate) fn refuse_save_for_bugreport(caller: Caller, out: &mut EffectQueue) {
     let text = "SaveTraceForBugreport is deprecated and does nothing: clone the session instead";
     let response = SaveTraceForBugreportResponse {
         success: Some(false),
         msg: Some(text.into()),
         ..Default::default()
     };
-    out.reply(client, call, response.encode_to_vec().into());
+    out.reply(caller, response.encode_to_vec().into());
 }
 
 /// What the state of the service is made of.
@@ -62,13 +62,8 @@ pub(crate) struct StateSources<'a> {
 
 /// Queues a question. It is answered in as many replies as frames demand; receivers concatenate the states and parse
 /// once.
-pub(crate) fn ask(
-    client: ClientId,
-    call: Option<CallId>,
-    sessions_only: bool,
-    consumers: &mut Consumers,
-) {
-    if let (Some(call), Some(consumer)) = (call, consumers.get_mut(client)) {
+pub(crate) fn ask(caller: Caller, sessions_only: bool, consumers: &mut Consumers) {
+    if let (Some(call), Some(consumer)) = (caller.call, consumers.get_mut(caller.client)) {
         consumer.queries.push_back(Query { call, sessions_only, position: QueryPosition::Begin });
     }
 }

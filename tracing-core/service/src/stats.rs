@@ -32,7 +32,8 @@ pub(crate) struct ServiceTotals {
 /// The statistics of a session and of the service, as of now.
 pub(crate) fn of(
     session: &mut Session,
-    (buffers, accounts): (&Buffers, &mut Accounts),
+    buffers: &Buffers,
+    accounts: &mut Accounts,
     totals: &ServiceTotals,
 ) -> TraceStats {
     let writers = writers(session, buffers);

@@ -4,22 +4,20 @@
 //! [`core`](super::core) runs the steps of a part in their order, and before the steps that waited already: the
 //! effects come in the same order as if the part had called the other one.
 
+use super::effect_queue::Caller;
 use super::error::{CloneError, SessionError};
 use super::session::admission::Admission;
 use super::session::events::ConcurrentEvent;
-use super::session::flush_request::{BufferGroup, FlushThen};
+use super::session::flush_request::{FlushThen, FlushedGroup};
 use super::work::{ScrapeThen, SetUp};
 use abi::flush_flags::FlushFlags;
-use abi::ids::{CallId, ClientId, CloneId, FlushId, InstanceId, ProducerId, SessionId};
+use abi::ids::{CallId, CloneId, FlushId, InstanceId, ProducerId, SessionId};
 
 /// One thing to do, with all that it needs to know.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// Answers a call with success, after the effects of the call.
-    ReplySuccess {
-        client: ClientId,
-        call: Option<CallId>,
-    },
+    ReplySuccess(Caller),
     /// Tells sessions that asked for it that another session changed its state.
     AnnounceState(ConcurrentEvent),
 
@@ -124,11 +122,7 @@ pub(crate) enum Step {
     FileClosed(SessionId),
 
     /// Takes the buffers of a group, whose flush is over, for a clone.
-    CloneGroup {
-        clone: CloneId,
-        group: BufferGroup,
-        success: bool,
-    },
+    CloneGroup(FlushedGroup),
     /// Copies bytes for clones, as many as a turn may.
     CopyPiece,
     /// Makes the session of a clone if all is there.
@@ -187,7 +181,7 @@ impl Step {
             | Self::CloneWritten { session, .. }
             | Self::FailCloneReply { session, .. } => Some(*session),
             // Steps of several parts, which look for what they need themselves.
-            Self::ReplySuccess { .. }
+            Self::ReplySuccess(_)
             | Self::AnnounceState(_)
             | Self::Admit(_)
             | Self::SetUp { .. }
@@ -202,7 +196,7 @@ impl Step {
             | Self::Free { .. }
             | Self::Release { .. }
             | Self::Erase(_)
-            | Self::CloneGroup { .. }
+            | Self::CloneGroup(_)
             | Self::CopyPiece
             | Self::FinishClone(_)
             | Self::EndClone { .. }

@@ -292,7 +292,7 @@ impl Service {
     pub fn stats_of(&mut self, id: SessionId) -> Option<protos::TraceStats> {
         let totals = self.totals();
         let session = self.sessions.get_mut(id)?;
-        Some(super::stats::of(session, (&self.buffers, &mut self.cx.accounts), &totals))
+        Some(super::stats::of(session, &self.buffers, &mut self.cx.accounts, &totals))
     }
 
     /// The number of the session that was made last.

@@ -25,6 +25,7 @@ use super::session::trigger_config::TriggerMode;
 use super::step::Step;
 use super::timers::TimerKind;
 use super::trigger_history::TriggerHistory;
+use super::work::Piece;
 use crate::limits;
 use abi::ids::SessionId;
 use abi::map::{BlockMap, BlockSet};
@@ -42,21 +43,20 @@ struct Activation {
     exceeded: bool,
 }
 
-/// A producer activates names, from the one at `from` on, until the work of `cx` is `end`. Returns the index to go on
-/// with, if there is one.
+/// A producer activates a piece of `names`. Returns the index to go on with, if there is one.
 pub(crate) fn activate(
     history: &mut TriggerHistory,
     producer: &mut Producer,
     names: &[String],
-    (from, end): (usize, u64),
+    piece: Piece,
     sessions: &mut Sessions,
     cx: &mut Context,
 ) -> Option<usize> {
     let mut activation = Activation::default();
     let mut next = None;
-    for (index, name) in names.iter().enumerate().skip(from) {
-        let done = index.saturating_sub(from);
-        if cx.work >= end && done >= limits::TRIGGERS_AT_ONCE {
+    for (index, name) in names.iter().enumerate().skip(piece.from) {
+        let done = index.saturating_sub(piece.from);
+        if cx.work >= piece.work_end && done >= limits::TRIGGERS_AT_ONCE {
             next = Some(index);
             break;
         }
@@ -100,9 +100,9 @@ fn activate_one(
             now_ns,
             exceeded: false,
         };
-        let times = (count, cx.config.limits.trigger_history_max);
+        let chance = Chance { count, count_max: cx.config.limits.trigger_history_max, draw };
         let matches = &mut activation.matches;
-        let found = takes(session, name, &by, (times, draw), matches, &mut cost);
+        let found = takes(session, name, &by, chance, matches, &mut cost);
         activation.exceeded |= cost.exceeded;
         if let Some((name, delay_ms)) = found {
             cx.spend(limits::WORK_PER_TRIGGER);
@@ -125,13 +125,23 @@ fn activate_one(
     }
 }
 
+/// What decides whether a session takes a trigger this time, beside its config.
+#[derive(Clone, Copy, Debug)]
+struct Chance {
+    /// How often its user has taken the trigger in a day, and the highest number that is counted.
+    count: usize,
+    count_max: usize,
+    /// A random number in [0, 1).
+    draw: f64,
+}
+
 /// The name as the config has it and the delay, ms, if the session takes a trigger of that name from that producer
 /// this time.
 fn takes(
     session: &Session,
     name: &str,
     producer: &str,
-    ((count, count_max), draw): ((usize, usize), f64),
+    chance: Chance,
     matches: &mut Matches,
     cost: &mut MatchCost<'_>,
 ) -> Option<(Arc<str>, u64)> {
@@ -139,7 +149,7 @@ fn takes(
         return None;
     }
     let (name, trigger) = session.triggers.by_name.get_key_value(name)?;
-    let max = (trigger.max_per_day as usize).min(count_max);
+    let max = (trigger.max_per_day as usize).min(chance.count_max);
     let is_match = match &trigger.producers {
         None => true,
         Some(regex) => {
@@ -147,8 +157,8 @@ fn takes(
             *matches.get_or_insert_with(key, || regex.is_match(producer, cost))
         }
     };
-    let skipped = draw < trigger.skip_probability;
-    let too_often = max > 0 && count >= max;
+    let skipped = chance.draw < trigger.skip_probability;
+    let too_often = max > 0 && chance.count >= max;
     (is_match && !skipped && !too_often).then(|| (Arc::clone(name), trigger.delay_ms))
 }
 

@@ -29,8 +29,8 @@ use crate::port::{ConsumerRequest, ProducerRequest};
 use crate::scrape::Uncommitted;
 use crate::session::changing::Changing;
 use crate::session::checking::Checking;
-use crate::session::flush_request::{BufferGroup, FlushThen};
-use abi::ids::{CallId, ClientId, CloneId, FileId, InstanceId, ProducerId, SessionId};
+use crate::session::flush_request::{FlushThen, FlushedGroup};
+use abi::ids::{CallId, ClientId, FileId, InstanceId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet};
 
 /// Something that is to be done, and that waits. Producers, consumers and sessions have work of their own: see
@@ -61,9 +61,8 @@ pub(crate) enum Todo {
     Stop(Option<(ProducerId, InstanceId)>),
     /// A session whose instances stopped is separated from its consumer, for this reason.
     Release(Option<SessionError>),
-    /// The buffers of a group are taken for a clone of a session, from the one at this index on; whether their flush
-    /// succeeded.
-    CloneGroup(CloneId, BufferGroup, bool, usize),
+    /// The buffers of a group are taken for a clone of a session, from the one at this index on.
+    CloneGroup(FlushedGroup, usize),
     /// A new data source is set up for all sessions.
     MatchRegistration(Option<CallId>, Match),
     /// A data source of that name is not offered any more: its instances are removed.
@@ -151,6 +150,15 @@ pub(crate) enum ScrapeThen {
     Flush(FlushThen, bool),
     /// The rest of the end of the session.
     End,
+}
+
+/// A piece of work on a list: where it begins, and when it ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    /// The index of the first entry.
+    pub(crate) from: usize,
+    /// The piece is over when all work of the service so far (`Context::work`) is this.
+    pub(crate) work_end: u64,
 }
 
 /// What has work that can wait in the queue.

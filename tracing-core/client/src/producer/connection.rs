@@ -113,7 +113,7 @@ impl ProducerConnection {
             self.offers_startup = true;
         } else if options.own_memory {
             // If memory cannot be made, the service makes it.
-            self.own = shm::create(sizes.0).ok();
+            self.own = shm::create(sizes.whole_bytes).ok();
         }
         let sizes = self.own.is_some().then_some(sizes);
         let initialize = Request::InitializeConnection(options.initialize_request(sizes));
@@ -299,7 +299,7 @@ impl ProducerConnection {
         } else if let Some(own) = self.own.take()
             && takes_own
         {
-            self.make_arbiter(own, self.shared.options.own_sizes().1);
+            self.make_arbiter(own, self.shared.options.own_sizes().page_bytes);
         }
         let mut guard = self.shared.lock();
         let state = &mut *guard;

@@ -62,6 +62,14 @@ pub enum Scraping {
     Off,
 }
 
+/// Sizes of shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MemorySizes {
+    /// All pages together.
+    pub(super) whole_bytes: usize,
+    pub(super) page_bytes: usize,
+}
+
 impl ProducerOptions {
     /// A producer called `name`. It connects to the default address, again and again when the connection is lost.
     pub fn new(name: impl Into<String>) -> Self {
@@ -79,11 +87,13 @@ impl ProducerOptions {
         }
     }
 
-    /// Sizes of memory that the producer makes: (whole, page), bytes.
-    pub(super) fn own_sizes(&self) -> (usize, usize) {
+    /// Sizes of memory that the producer makes.
+    pub(super) fn own_sizes(&self) -> MemorySizes {
         let or = |wish: u32, default: usize| if wish == 0 { default } else { wish as usize };
-        let whole = or(self.shm_bytes_hint, SMB_BYTES_DEFAULT);
-        (whole, or(self.page_bytes_hint, SMB_PAGE_BYTES_DEFAULT))
+        MemorySizes {
+            whole_bytes: or(self.shm_bytes_hint, SMB_BYTES_DEFAULT),
+            page_bytes: or(self.page_bytes_hint, SMB_PAGE_BYTES_DEFAULT),
+        }
     }
 
     /// Options of the arbiter, as long as nothing is known of the service.
@@ -95,13 +105,14 @@ impl ProducerOptions {
         }
     }
 
-    /// Sizes of memory that every service takes, at least as large as wanted: (whole, page), bytes.
-    pub(super) fn startup_sizes(&self) -> (usize, usize) {
-        let (whole, page) = self.own_sizes();
+    /// Sizes of memory that every service takes, at least as large as wanted.
+    pub(super) fn startup_sizes(&self) -> MemorySizes {
+        let MemorySizes { whole_bytes, page_bytes } = self.own_sizes();
         let legal = SMB_PAGE_BYTES_MIN..=SMB_PAGE_BYTES_MAX;
-        let is_legal = legal.contains(&page) && page.is_power_of_two();
-        let page = if is_legal { page } else { SMB_PAGE_BYTES_DEFAULT };
-        (whole.min(SMB_BYTES_MAX).next_multiple_of(page), page)
+        let is_legal = legal.contains(&page_bytes) && page_bytes.is_power_of_two();
+        let page_bytes = if is_legal { page_bytes } else { SMB_PAGE_BYTES_DEFAULT };
+        let whole_bytes = whole_bytes.min(SMB_BYTES_MAX).next_multiple_of(page_bytes);
+        MemorySizes { whole_bytes, page_bytes }
     }
 
     /// Begins startup tracing, if the program asks for it.
@@ -117,13 +128,13 @@ impl ProducerOptions {
     /// The first request, with the sizes of memory that is attached.
     pub(super) fn initialize_request(
         &self,
-        own: Option<(usize, usize)>,
+        own: Option<MemorySizes>,
     ) -> InitializeConnectionRequest {
         let (mut whole, mut page) = (self.shm_bytes_hint, self.page_bytes_hint);
         if let Some(sizes) = own {
             // A service refuses memory with a page size of zero.
-            whole = u32::try_from(sizes.0).unwrap_or(0);
-            page = u32::try_from(sizes.1).unwrap_or(0);
+            whole = u32::try_from(sizes.whole_bytes).unwrap_or(0);
+            page = u32::try_from(sizes.page_bytes).unwrap_or(0);
         }
         InitializeConnectionRequest {
             shared_memory_page_size_hint_bytes: Some(page),

@@ -18,6 +18,7 @@ use std::time::Duration;
 use protos::DataSourceConfig;
 
 use super::event::SharedSource;
+use super::options::MemorySizes;
 use crate::connection::ConnectionWaker;
 use crate::data_source::{Ack, Instance};
 use crate::write::{Arbiter, ArbiterOptions, Park, Waker};
@@ -51,7 +52,7 @@ pub struct StartupOptions {
 pub(super) type Begun = (StartupMemory, Box<dyn StartupInstances>);
 
 type Begin =
-    fn(StartupOptions, (usize, usize), ArbiterOptions, Arc<dyn Park>) -> Result<Begun, MapError>;
+    fn(StartupOptions, MemorySizes, ArbiterOptions, Arc<dyn Park>) -> Result<Begun, MapError>;
 
 impl StartupOptions {
     /// Data sources with these configs, for ten seconds.
@@ -60,14 +61,13 @@ impl StartupOptions {
         Self { sources, timeout: TIMEOUT, on_event: None, begin: Startup::begin }
     }
 
-    /// Makes the memory, whose sizes are `(whole, page)`, bytes, and what waits for data sources. The options keep no
-    /// config of a data source.
+    /// Makes the memory, and what waits for data sources. The options keep no config of a data source.
     ///
     /// # Errors
     /// When the system has no descriptor or memory left.
     pub(super) fn begin(
         &mut self,
-        sizes: (usize, usize),
+        sizes: MemorySizes,
         options: ArbiterOptions,
         park: Arc<dyn Park>,
     ) -> Result<Begun, MapError> {
@@ -155,18 +155,17 @@ pub(super) struct StartupMemory {
 }
 
 impl StartupMemory {
-    /// `whole` and `page` are sizes, bytes.
-    ///
     /// # Errors
     /// When the system has no descriptor or memory left.
     fn new(
-        (whole, page): (usize, usize),
+        sizes: MemorySizes,
         options: ArbiterOptions,
         park: Arc<dyn Park>,
     ) -> Result<Self, MapError> {
-        let region = shm::create(whole)?;
-        let page_size = PageSize::new(page).unwrap_or(PageSize::DEFAULT);
-        let smb = Smb::new(region, page_size).map_err(|_| MapError::Size { len: whole as u64 })?;
+        let region = shm::create(sizes.whole_bytes)?;
+        let page_size = PageSize::new(sizes.page_bytes).unwrap_or(PageSize::DEFAULT);
+        let len = sizes.whole_bytes as u64;
+        let smb = Smb::new(region, page_size).map_err(|_| MapError::Size { len })?;
         let waker = Arc::new(LateWaker::default());
         let arbiter = Arbiter::unattached(smb, options, waker.clone(), park);
         Ok(Self { arbiter, waker })
@@ -245,7 +244,7 @@ struct Startup {
 impl Startup {
     fn begin(
         options: StartupOptions,
-        sizes: (usize, usize),
+        sizes: MemorySizes,
         arbiter: ArbiterOptions,
         park: Arc<dyn Park>,
     ) -> Result<Begun, MapError> {

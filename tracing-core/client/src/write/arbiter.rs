@@ -460,7 +460,7 @@ impl Arbiter {
                 state.hold(writer, target, chunk, patches);
                 return false;
             };
-            let is_urgent = state.add_to_commit(writer, (target, buffer), chunk, patches, half);
+            let is_urgent = state.add_to_commit(writer, target, buffer, chunk, patches, half);
             state.set_due(is_urgent)
         });
         if wake {

@@ -182,7 +182,8 @@ impl ArbiterState {
     pub(super) fn add_to_commit(
         &mut self,
         writer: WriterId,
-        (target, buffer): (Target, BufferId),
+        target: Target,
+        buffer: BufferId,
         chunk: Option<WritableChunk>,
         patches: &mut PatchList,
         half: usize,

@@ -11,7 +11,7 @@ use super::engine::{Engine, FIRST_CLIENT};
 use super::order;
 use super::peer::{Link, PeerConnection};
 use super::port_kind::{Disconnect, PortKind};
-use super::remote::SocketLink;
+use super::remote::{Interest, SocketLink};
 use super::slow_calls::CallMeter;
 use super::user::{ConnectionUser, PeerUser};
 use super::watchdog::Watchdog;
@@ -394,7 +394,7 @@ impl Daemon {
                 continue;
             };
             if !link.is_polled {
-                let (read, write) = link.interest;
+                let Interest { read, write } = link.interest;
                 let add = |fd| self.poller.add(fd, client.get(), read, write);
                 link.is_polled = link.as_fd().is_some_and(|fd| add(fd).is_ok());
                 if !link.is_polled {
@@ -481,7 +481,7 @@ impl Daemon {
         let wanted = link.host.wanted();
         let changed = link.interest != wanted;
         link.interest = wanted;
-        let modify = |fd| self.poller.modify(fd, client.get(), wanted.0, wanted.1);
+        let modify = |fd| self.poller.modify(fd, client.get(), wanted.read, wanted.write);
         if changed && link.is_polled && link.as_fd().is_none_or(|fd| modify(fd).is_err()) {
             return self.engine.leave(client, Disconnect::PeerLeft);
         }

@@ -25,6 +25,13 @@ use os::poll::Poller;
 use os::socket::{Credentials, Openable, Received, Stream};
 use service::{ConsumerRequest, ProducerRequest};
 
+/// What a connection waits for: that there are bytes to read, or that bytes can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Interest {
+    pub(super) read: bool,
+    pub(super) write: bool,
+}
+
 /// The state machine of one port over a socket.
 ///
 /// Its socket is closed on another thread if descriptors of the peer may wait in it.
@@ -32,8 +39,8 @@ pub(crate) struct SocketLink {
     /// None only while it is dropped.
     stream: Option<Stream>,
     pub(super) host: HostLink,
-    /// What the poller waits for: (data, room).
-    pub(super) interest: (bool, bool),
+    /// What the poller waits for.
+    pub(super) interest: Interest,
     pub(super) origin: Origin,
     /// Until the socket is closed.
     slot: Option<Slot>,
@@ -94,7 +101,7 @@ impl SocketLink {
             may_have_descriptors: stream.is_unix(),
             stream: Some(stream),
             host: HostLink::new(port),
-            interest: (true, false),
+            interest: Interest { read: true, write: false },
             is_polled: true,
             call_time: CallTime::default(),
             has_ended: false,
@@ -326,9 +333,10 @@ impl HostLink {
         }
     }
 
-    /// What the poller should wait for: (data, room).
-    pub(super) fn wanted(&mut self) -> (bool, bool) {
-        (!self.is_paused() && !self.has_events(), !self.outbox().is_empty())
+    /// What the poller should wait for.
+    pub(super) fn wanted(&mut self) -> Interest {
+        let read = !self.is_paused() && !self.has_events();
+        Interest { read, write: !self.outbox().is_empty() }
     }
 
     /// Whether the queue became empty since the last call.

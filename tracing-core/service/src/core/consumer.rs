@@ -2,18 +2,20 @@
 
 use super::Service;
 use crate::accounts::User;
+use crate::effect_queue::Caller;
 use crate::error::SessionError;
 use crate::port::ConsumerRequest as Request;
 use crate::session::admission::RequestFile;
 use crate::session::changing::Changing;
 use crate::session::checking::Checking;
+use crate::session::clone_request::CloneCall;
 use crate::session::flush_request::FlushThen;
 use crate::session::{detach, enable, read, set_up, start};
 use crate::step::Step;
 use crate::work::{Todo, WorkOwner};
 use crate::{limits, query, stats, triggers};
 use abi::flush_flags::FlushFlags;
-use abi::ids::{CallId, ClientId, SessionId};
+use abi::ids::{ClientId, SessionId};
 
 /// The method, for its errors.
 const CHANGE: &str = "ChangeTraceConfig";
@@ -21,27 +23,24 @@ const CHANGE: &str = "ChangeTraceConfig";
 impl Service {
     pub(super) fn consumer_request(
         &mut self,
-        client: ClientId,
-        call: Option<CallId>,
+        caller: Caller,
         request: Request,
         mut file: RequestFile,
     ) {
+        let client = caller.client;
         let owner = WorkOwner::Consumer(client);
         if self.is_consumer_busy(client)
             && let Some(consumer) = self.consumers.get_mut(client)
         {
-            consumer.work.todo.push_back(Todo::ConsumerRequest(
-                call,
-                Box::new(request),
-                file.take(),
-            ));
+            let (call, request) = (caller.call, Box::new(request));
+            consumer.work.todo.push_back(Todo::ConsumerRequest(call, request, file.take()));
             return self.queue_if_exhausted(owner);
         }
         let (now_ns, per_peer) = (self.cx.now.boot_ns, self.work_queue.per_peer);
         // Most requests take all at once, whatever is left: it waits afterwards.
         let left = self.consumers.get_mut(client).map_or(0, |c| c.work.budget(now_ns, per_peer));
         let before = self.cx.peer_work();
-        self.run_consumer_request(client, call, request, file, left);
+        self.run_consumer_request(caller, request, file, left);
         self.run_steps();
         self.charge(owner, self.cx.peer_work().saturating_sub(before));
         self.forget_decoded(owner);
@@ -115,23 +114,23 @@ impl Service {
     /// Does what a consumer asks for.
     pub(super) fn run_consumer_request(
         &mut self,
-        client: ClientId,
-        call: Option<CallId>,
+        caller: Caller,
         request: Request,
         file: RequestFile,
         left: u64,
     ) {
         let cx = &mut self.cx;
         cx.spend(limits::WORK_PER_REQUEST);
+        let client = caller.client;
         let Some(consumer) = self.consumers.get(client) else {
             file.close(&mut cx.out);
-            return cx.out.reject(client, call);
+            return cx.out.reject(caller);
         };
         let session = consumer.session;
         match request {
             Request::EnableTracing(r) => {
                 let (consumers, producers) = (&mut self.consumers, &mut self.producers);
-                let job = enable::request(client, call, r, file, cx, consumers, producers);
+                let job = enable::request(caller, r, file, cx, consumers, producers);
                 if let Some(job) = job {
                     self.check_config(client, job, left);
                 }
@@ -139,48 +138,48 @@ impl Service {
             }
             Request::CloneSession(r) => {
                 let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
-                let (who, request, buffers) = ((client, call), (&r, file), &mut self.buffers);
-                return self.clones.request(who, request, sessions, consumers, buffers, cx);
+                let (buffers, call) = (&mut self.buffers, CloneCall { caller, request: &r, file });
+                return self.clones.request(call, sessions, consumers, buffers, cx);
             }
             _ => file.close(&mut cx.out),
         }
         match request {
             Request::EnableTracing(_) | Request::CloneSession(_) => {}
             Request::DisableTracing(_) => {
-                self.reply_after(client, call, session, |session| Step::Disable {
+                self.reply_after(caller, session, |session| Step::Disable {
                     session,
                     immediate: false,
                     error: None,
                 });
             }
-            Request::StartTracing(_) => self.reply_after(client, call, session, Step::Start),
+            Request::StartTracing(_) => self.reply_after(caller, session, Step::Start),
             Request::FreeBuffers(_) => {
                 let free = |session| Step::Free { session, reason: None };
-                self.reply_after(client, call, session, free);
+                self.reply_after(caller, session, free);
             }
             Request::ReadBuffers(_) => {
                 let (consumers, out) = (&mut self.consumers, &mut cx.out);
-                if read::request(client, call, consumers, &self.sessions, out) {
+                if read::request(caller, consumers, &self.sessions, out) {
                     self.continue_read(client);
                 }
             }
-            Request::Flush(r) => self.flush_request(client, call, session, &r),
-            Request::GetTraceStats(_) => self.stats_request(client, call, session),
-            Request::ObserveEvents(r) => self.observe(client, call, session, &r.events_to_observe),
+            Request::Flush(r) => self.flush_request(caller, session, &r),
+            Request::GetTraceStats(_) => self.stats_request(caller, session),
+            Request::ObserveEvents(r) => self.observe(caller, session, &r.events_to_observe),
             Request::QueryServiceState(r) => {
                 let sessions_only = r.sessions_only.unwrap_or(false);
-                query::ask(client, call, sessions_only, &mut self.consumers);
+                query::ask(caller, sessions_only, &mut self.consumers);
                 self.continue_queries(client);
             }
-            Request::QueryCapabilities(_) => query::capabilities(client, call, &mut cx.out),
+            Request::QueryCapabilities(_) => query::capabilities(caller, &mut cx.out),
             Request::SaveTraceForBugreport(_) => {
-                query::refuse_save_for_bugreport(client, call, &mut cx.out)
+                query::refuse_save_for_bugreport(caller, &mut cx.out)
             }
             Request::Detach(r) => {
-                self.detach_request(client, call, session, r.key.unwrap_or_default());
+                self.detach_request(caller, session, r.key.unwrap_or_default());
             }
-            Request::Attach(r) => self.attach_request(client, call, &r.key.unwrap_or_default()),
-            Request::ChangeTraceConfig(r) => self.change_request(client, call, session, r, left),
+            Request::Attach(r) => self.attach_request(caller, &r.key.unwrap_or_default()),
+            Request::ChangeTraceConfig(r) => self.change_request(caller, session, r, left),
         }
     }
 
@@ -211,30 +210,28 @@ impl Service {
 
     fn flush_request(
         &mut self,
-        client: ClientId,
-        call: Option<CallId>,
+        caller: Caller,
         session: Option<SessionId>,
         request: &protos::FlushRequest,
     ) {
         // Without a session upstream never answers, and its caller waits for ever.
-        let Some(session) = session else { return self.cx.out.reject(client, call) };
+        let Some(session) = session else { return self.cx.out.reject(caller) };
         let flags = FlushFlags::new(request.flags.unwrap_or(0));
         let timeout_ms = request.timeout_ms.unwrap_or(0).into();
-        let then = FlushThen::Reply(client, call);
+        let then = FlushThen::Reply(caller);
         self.cx.then(Step::Flush { session, timeout_ms, flags, then });
     }
 
     fn stats_request(
         &mut self,
-        client: ClientId,
-        call: Option<CallId>,
+        caller: Caller,
         session: Option<SessionId>,
     ) {
         let totals = self.totals();
         let Some(session) = session.and_then(|id| self.sessions.get_mut(id)) else {
-            return self.cx.out.reject(client, call);
+            return self.cx.out.reject(caller);
         };
-        let stats = stats::of(session, (&self.buffers, &mut self.cx.accounts), &totals);
+        let stats = stats::of(session, &self.buffers, &mut self.cx.accounts, &totals);
         let moved =
             session.sequences.take_moved().saturating_mul(limits::MOVED_SEQUENCE_BYTES_READ);
         let writers = stats.writer_stats.len() as u64;
@@ -242,14 +239,13 @@ impl Service {
         self.cx.spend_on_reading(writers, limits::WORK_PER_WRITER_STATS);
         self.cx.spend_on_reading(moved as u64, limits::WORK_PER_READ_BYTE);
         self.cx.spend_on_reading(response.len() as u64, limits::WORK_PER_ENCODED_BYTE);
-        self.cx.out.reply(client, call, response.into());
+        self.cx.out.reply(caller, response.into());
     }
 
     /// A session that is not set up is left when it is: a consumer that attaches then finds one that records.
     fn detach_request(
         &mut self,
-        client: ClientId,
-        call: Option<CallId>,
+        caller: Caller,
         session: Option<SessionId>,
         key: String,
     ) {
@@ -257,35 +253,34 @@ impl Service {
         match session.filter(|session| session.is_being_made()) {
             Some(session) => {
                 // Only one call can be answered at the end.
-                if let Some((older, _)) = session.pending_detach.replace((call, key)) {
-                    self.cx.out.reject(client, older);
+                if let Some((older, _)) = session.pending_detach.replace((caller.call, key)) {
+                    self.cx.out.reject(Caller { call: older, ..caller });
                 }
             }
-            None => self.detach(client, call, &key),
+            None => self.detach(caller, &key),
         }
     }
 
-    pub(super) fn detach(&mut self, client: ClientId, call: Option<CallId>, key: &str) {
+    pub(super) fn detach(&mut self, caller: Caller, key: &str) {
         let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
-        let result = detach::detach(client, key, sessions, consumers, &mut self.cx);
-        self.reply_result(client, call, "Detach", result);
+        let result = detach::detach(caller.client, key, sessions, consumers, &mut self.cx);
+        self.reply_result(caller, "Detach", result);
     }
 
-    fn attach_request(&mut self, client: ClientId, call: Option<CallId>, key: &str) {
+    fn attach_request(&mut self, caller: Caller, key: &str) {
         let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
-        match detach::attach(client, key, sessions, consumers, &mut self.cx) {
+        match detach::attach(caller.client, key, sessions, consumers, &mut self.cx) {
             Ok(session) => {
                 let response = detach::attach_response(session);
-                self.cx.out.reply(client, call, response.into());
+                self.cx.out.reply(caller, response.into());
             }
-            Err(error) => self.reply_result(client, call, "Attach", Err(error)),
+            Err(error) => self.reply_result(caller, "Attach", Err(error)),
         }
     }
 
     fn change_request(
         &mut self,
-        client: ClientId,
-        call: Option<CallId>,
+        caller: Caller,
         session: Option<SessionId>,
         request: protos::ChangeTraceConfigRequest,
         left: u64,
@@ -299,21 +294,20 @@ impl Service {
                 let job = match Changing::new(session.id, &session.config, &asked, work) {
                     Ok(job) => Box::new(job),
                     Err(error) => {
-                        return self.reply_result(client, call, CHANGE, Err(error.into()));
+                        return self.reply_result(caller, CHANGE, Err(error.into()));
                     }
                 };
                 let left = left.saturating_sub(work.saturating_sub(before));
-                self.go_on_changing(client, call, job, left);
+                self.go_on_changing(caller, job, left);
             }
-            Err(error) => self.reply_result(client, call, CHANGE, Err(error)),
+            Err(error) => self.reply_result(caller, CHANGE, Err(error)),
         }
     }
 
     /// Compiles the filters that a session gets, as far as `left` allows.
     pub(super) fn go_on_changing(
         &mut self,
-        client: ClientId,
-        call: Option<CallId>,
+        caller: Caller,
         mut job: Box<Changing>,
         left: u64,
     ) {
@@ -321,54 +315,51 @@ impl Service {
         let (consumers, cx) = (&mut self.consumers, &mut self.cx);
         let compiled = job.go_on(end, &mut cx.work);
         if let Ok(false) = compiled
-            && let Some(consumer) = consumers.get_mut(client)
+            && let Some(consumer) = consumers.get_mut(caller.client)
         {
-            return consumer.work.todo.push_front(Todo::ChangeConfig(call, job));
+            return consumer.work.todo.push_front(Todo::ChangeConfig(caller.call, job));
         }
         let session = self.sessions.get_mut(job.session).ok_or(SessionError::NoSession);
         let result = compiled
             .map_err(SessionError::from)
             .and(session)
             .and_then(|session| set_up::change(session, *job, &self.sources, consumers, cx));
-        self.reply_result(client, call, CHANGE, result);
+        self.reply_result(caller, CHANGE, result);
     }
 
     /// Does something with the session of a consumer, if it has one, and answers the call after that.
     fn reply_after(
         &mut self,
-        client: ClientId,
-        call: Option<CallId>,
+        caller: Caller,
         session: Option<SessionId>,
         step: impl FnOnce(SessionId) -> Step,
     ) {
         if let Some(session) = session {
             self.cx.then(step(session));
         }
-        self.cx.then(Step::ReplySuccess { client, call });
+        self.cx.then(Step::ReplySuccess(caller));
     }
 
     /// Answers a call. The reply to these methods has no room for the error: the log has.
     fn reply_result(
         &mut self,
-        client: ClientId,
-        call: Option<CallId>,
+        caller: Caller,
         method: &str,
         result: Result<(), SessionError>,
     ) {
         let out = &mut self.cx.out;
         match result {
-            Ok(()) => out.reply_empty(client, call),
+            Ok(()) => out.reply_empty(caller),
             Err(error) => {
-                self.consumers.log_error(client, out, format_args!("{method}: {error}"));
-                out.reject(client, call);
+                self.consumers.log_error(caller.client, out, format_args!("{method}: {error}"));
+                out.reject(caller);
             }
         }
     }
 
     fn observe(
         &mut self,
-        client: ClientId,
-        call: Option<CallId>,
+        caller: Caller,
         session: Option<SessionId>,
         types: &[protos::ObservableEventsType],
     ) {
@@ -376,8 +367,8 @@ impl Service {
         let instances = session.iter().flat_map(|session| session.instances.values());
         let count = session.as_ref().map_or(0, |session| session.instances.len());
         let out = &mut self.cx.out;
-        let all_started = self.consumers.observe(client, call, types, instances, out);
-        if self.consumers.observes_instances(client) {
+        let all_started = self.consumers.observe(caller, types, instances, out);
+        if self.consumers.observes_instances(caller.client) {
             self.cx.spend(limits::WORK_PER_OBSERVED_INSTANCE.saturating_mul(count as u64));
         }
         let Some(session) = session else { return };

@@ -16,6 +16,7 @@ use super::commit::ChunkIntake;
 use super::consumers::Consumers;
 use super::context::Context;
 use super::data_sources::Sources;
+use super::effect_queue::Caller;
 use super::error::SessionError;
 use super::ledger::{Loss, LossOwner, Reason};
 use super::producers::Producers;
@@ -94,12 +95,12 @@ impl Service {
                 self.producers.add_connection(client, peer, in_process);
             }
             Input::ProducerRefused { client, peer } => {
-                let who = LossOwner::new((client, ProducerId::new(0)), "".into(), &peer);
+                let who = LossOwner::new(client, ProducerId::new(0), "".into(), &peer);
                 let loss = Loss::new(who, Reason::ProducerRefused);
                 self.sessions.note_loss(None, &loss, cx);
             }
             Input::ProducerRequest { client, call, request, region } => {
-                self.producer_request(client, call, request, region);
+                self.producer_request(Caller { client, call }, request, region);
             }
             Input::ProducerDisconnected { client } => self.producer_disconnected(client, None),
             Input::ProducerCut { client, why } => {
@@ -109,7 +110,8 @@ impl Service {
                 self.consumers.add_connection(client, peer)
             }
             Input::ConsumerRequest { client, call, request, file } => {
-                self.consumer_request(client, call, request, RequestFile::new(file));
+                let caller = Caller { client, call };
+                self.consumer_request(caller, request, RequestFile::new(file));
             }
             Input::ConsumerDisconnected { client } => self.consumer_disconnected(client),
             Input::FileCreated { token, result } => {

@@ -3,6 +3,7 @@
 use super::Service;
 use crate::buffer::TraceBuffer;
 use crate::data_sources::{SourceKey, Unregistered};
+use crate::effect_queue::Caller;
 use crate::ledger::{Amount, Loss, Reason};
 use crate::limits;
 use crate::port::ProducerRequest as Request;
@@ -11,7 +12,7 @@ use crate::scrape::Uncommitted;
 use crate::session::{clear, set_up, start, stop};
 use crate::step::Step;
 use crate::triggers;
-use crate::work::{Match, Todo, WorkOwner};
+use crate::work::{Match, Piece, Todo, WorkOwner};
 use abi::ids::{BufferId, CallId, ClientId, FlushId, InstanceId, ProducerId};
 use abi::shm::Region;
 use protos::{CommitDataRequest, CommitDataRequestChunksToMove};
@@ -19,15 +20,15 @@ use protos::{CommitDataRequest, CommitDataRequestChunksToMove};
 impl Service {
     pub(super) fn producer_request(
         &mut self,
-        client: ClientId,
-        call: Option<CallId>,
+        caller: Caller,
         request: Request,
         region: Option<Region>,
     ) {
+        let Caller { client, call } = caller;
         let cx = &mut self.cx;
         if let Request::InitializeConnection(request) = request {
             let brought = region.clone();
-            let refused = self.producers.initialize(cx, client, call, &request, region);
+            let refused = self.producers.initialize(cx, caller, &request, region);
             if let Some((who, reason)) = refused {
                 let loss = Loss::new(who, reason);
                 self.sessions.note_loss(None, &loss, cx);
@@ -45,7 +46,7 @@ impl Service {
             }
             return;
         }
-        let Some(id) = self.producers.id_of(client) else { return cx.out.reject(client, call) };
+        let Some(id) = self.producers.id_of(client) else { return cx.out.reject(caller) };
         let Some(producer) = self.producers.get_mut(id) else { return };
         if producer.work.is_queued {
             return producer.work.todo.push_back(Todo::ProducerRequest(call, Box::new(request)));
@@ -68,7 +69,7 @@ impl Service {
     ) {
         let cx = &mut self.cx;
         let Some(producer) = self.producers.get_mut(id) else { return };
-        let client = producer.client;
+        let caller = Caller { client: producer.client, call };
         cx.spend(limits::WORK_PER_REQUEST);
         let left = left.saturating_sub(limits::WORK_PER_REQUEST);
         match request {
@@ -92,7 +93,7 @@ impl Service {
             }
             Request::CommitData(r) => {
                 if !producer.set_up {
-                    return cx.out.reject(client, call);
+                    return cx.out.reject(caller);
                 }
                 return self.commit(id, call, r, 0, left);
             }
@@ -103,18 +104,18 @@ impl Service {
             Request::RegisterTraceWriter(r) => {
                 let (writer, buffer) = (r.trace_writer_id, r.target_buffer);
                 let max = cx.config.limits.writers_per_producer_max;
-                let ids = (writer.unwrap_or(0), buffer.unwrap_or(0));
-                producer.register_writer(ids, max, &mut cx.accounts);
+                let (writer, buffer) = (writer.unwrap_or(0), buffer.unwrap_or(0));
+                producer.register_writer(writer, buffer, max, &mut cx.accounts);
             }
             Request::UnregisterTraceWriter(r) => {
                 let writer = r.trace_writer_id.unwrap_or(0);
                 producer.unregister_writer(writer, &mut cx.accounts);
             }
             Request::NotifyDataSourceStarted(r) => {
-                let instance = (&*producer, InstanceId::new(r.data_source_id.unwrap_or(0)));
+                let instance = InstanceId::new(r.data_source_id.unwrap_or(0));
                 let refused = r.refused == Some(true);
                 let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
-                start::instance_started(instance, refused, sessions, consumers, cx);
+                start::instance_started(producer, instance, refused, sessions, consumers, cx);
             }
             Request::NotifyDataSourceStopped(r) => {
                 let key = (id, InstanceId::new(r.data_source_id.unwrap_or(0)));
@@ -126,7 +127,7 @@ impl Service {
             // The reply comes after all effects of earlier requests.
             Request::Sync(_) | Request::InitializeConnection(_) => {}
         }
-        cx.then(Step::ReplySuccess { client, call });
+        cx.then(Step::ReplySuccess(caller));
     }
 
     /// Sets a new registration up for the sessions that want it, as far as `left` allows. One that was refused is put
@@ -144,11 +145,11 @@ impl Service {
         let (producers, consumers) = (&mut self.producers, &mut self.consumers);
         for session in self.sessions.values_mut().filter(|s| s.id >= at.session) {
             let from = if session.id == at.session { at.index } else { 0 };
-            let range = (from, end);
+            let piece = Piece { from, work_end: end };
             let next = match &at.refused {
-                Some(loss) => set_up::note_refused_registration(session, loss, range, cx),
+                Some(loss) => set_up::note_refused_registration(session, loss, piece, cx),
                 None => set_up::set_up_registration(
-                    session, key, range, sources, producers, consumers, cx,
+                    session, key, piece, sources, producers, consumers, cx,
                 ),
             };
             if let Some(index) = next {
@@ -158,7 +159,7 @@ impl Service {
             }
         }
         let Some(producer) = producers.get_mut(id) else { return };
-        cx.then(Step::ReplySuccess { client: producer.client, call });
+        cx.then(Step::ReplySuccess(Caller { client: producer.client, call }));
     }
 
     /// Removes the instances of a data source that a producer does not offer any more, as far as `left` allows.
@@ -169,7 +170,7 @@ impl Service {
         if !all {
             return producer.work.todo.push_front(Todo::Remove(call, name));
         }
-        self.cx.then(Step::ReplySuccess { client: producer.client, call });
+        self.cx.then(Step::ReplySuccess(Caller { client: producer.client, call }));
     }
 
     /// Activates triggers from the one at `from` on, as far as `left` allows.
@@ -182,15 +183,14 @@ impl Service {
         left: u64,
     ) {
         let cx = &mut self.cx;
-        let end = cx.work.saturating_add(left);
+        let piece = Piece { from, work_end: cx.work.saturating_add(left) };
         let Some(producer) = self.producers.get_mut(id) else { return };
-        let range = (from, end);
         let (history, sessions) = (&mut self.trigger_history, &mut self.sessions);
-        let next = triggers::activate(history, producer, &names, range, sessions, cx);
+        let next = triggers::activate(history, producer, &names, piece, sessions, cx);
         if let Some(next) = next {
             return producer.work.todo.push_front(Todo::Triggers(call, names, next));
         }
-        cx.then(Step::ReplySuccess { client: producer.client, call });
+        cx.then(Step::ReplySuccess(Caller { client: producer.client, call }));
     }
 
     /// The connection of a producer is closed; by us, if there is a reason.
@@ -252,7 +252,7 @@ impl Service {
         if let Some(flush) = request.flush_request_id.filter(|flush| *flush != 0) {
             cx.then(Step::FlushAcked { producer: id, upto: FlushId::new(flush) });
         }
-        cx.then(Step::ReplySuccess { client, call });
+        cx.then(Step::ReplySuccess(Caller { client, call }));
     }
 
     /// Chunks were put into rings. Asks producers to clear their incremental state each time a quarter of a ring was

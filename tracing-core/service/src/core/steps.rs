@@ -2,6 +2,7 @@
 
 use super::Service;
 use crate::accounts::User;
+use crate::effect_queue::Caller;
 use crate::limits;
 use crate::session::read::PassContext;
 use crate::session::{enable, flush, pending_clone, start, stop, write};
@@ -27,7 +28,7 @@ impl Service {
     fn run_step(&mut self, step: Step) {
         let cx = &mut self.cx;
         match step {
-            Step::ReplySuccess { client, call } => cx.out.reply_empty(client, call),
+            Step::ReplySuccess(caller) => cx.out.reply_empty(caller),
             Step::AnnounceState(event) => self.sessions.announce(&event),
             Step::Admit(admission) => {
                 let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
@@ -52,9 +53,9 @@ impl Service {
                 let less = producer.work.take_counted();
                 self.work_queue.release(User::of(&producer.peer), less);
             }
-            Step::CloneGroup { clone, group, success } => {
-                if let Some(source) = self.clones.source_of(clone) {
-                    self.add_session_work(source, Todo::CloneGroup(clone, group, success, 0));
+            Step::CloneGroup(flushed) => {
+                if let Some(source) = self.clones.source_of(flushed.clone) {
+                    self.add_session_work(source, Todo::CloneGroup(flushed, 0));
                 }
             }
             Step::CopyPiece
@@ -68,7 +69,7 @@ impl Service {
             Step::Detach { session, call, key } => {
                 let consumer = self.sessions.get(session).and_then(|session| session.consumer);
                 if let Some(client) = consumer {
-                    self.detach(client, call, &key);
+                    self.detach(Caller { client, call }, &key);
                 }
             }
             Step::Scrape { session, then } => self.begin_scrape(session, then),
@@ -102,7 +103,7 @@ impl Service {
             Step::Configured(_) => enable::configured(session, consumers, cx),
             Step::Start(_) => start::session(session, consumers, cx),
             Step::Flush { timeout_ms, flags, then, .. } => {
-                flush::flush(session, (timeout_ms, flags), then, producers, consumers, cx);
+                flush::flush(session, timeout_ms, flags, then, producers, consumers, cx);
             }
             Step::FinishFlush { flush, .. } => {
                 flush::finish(session, flush, producers, cx);

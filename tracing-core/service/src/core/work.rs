@@ -2,17 +2,18 @@
 
 use super::Service;
 use crate::accounts::User;
+use crate::effect_queue::Caller;
 use crate::limits;
 use crate::scrape::Uncommitted;
 use crate::session::admission::RequestFile;
 use crate::session::end_report::EndError;
-use crate::session::flush_request::BufferGroup;
+use crate::session::flush_request::FlushedGroup;
 use crate::session::instance::InstanceKey;
 use crate::session::life::SetUpWait;
 use crate::session::{flush, set_up, start, stop};
 use crate::step::Step;
-use crate::work::{Scrape, ScrapeThen, SetUp, Todo, Work, WorkOwner};
-use abi::ids::{ClientId, CloneId, ProducerId, SessionId};
+use crate::work::{Piece, Scrape, ScrapeThen, SetUp, Todo, Work, WorkOwner};
+use abi::ids::{ClientId, ProducerId, SessionId};
 
 impl Service {
     /// Whether requests of a peer wait. Its next ones should stay with the shell meanwhile: the service keeps them,
@@ -206,10 +207,11 @@ impl Service {
             }
             (WorkOwner::Producer(id), Todo::ProducerLeft(found)) => self.leave(id, found, left),
             (WorkOwner::Consumer(client), Todo::ConsumerRequest(call, request, file)) => {
-                self.run_consumer_request(client, call, *request, RequestFile::new(file), left);
+                let caller = Caller { client, call };
+                self.run_consumer_request(caller, *request, RequestFile::new(file), left);
             }
             (WorkOwner::Consumer(client), Todo::ChangeConfig(call, job)) => {
-                self.go_on_changing(client, call, job, left);
+                self.go_on_changing(Caller { client, call }, job, left);
             }
             (WorkOwner::Consumer(client), Todo::Check(job)) => self.check_config(client, job, left),
             (WorkOwner::Consumer(client), Todo::ConsumerLeft) => self.forget_consumer(client),
@@ -218,8 +220,8 @@ impl Service {
             (WorkOwner::Session(id), Todo::SetUp(job)) => self.continue_set_up(id, job, left),
             (WorkOwner::Session(id), Todo::Start(after)) => self.start_instances(id, after, left),
             (WorkOwner::Session(id), Todo::Stop(after)) => self.stop_instances(id, after, left),
-            (WorkOwner::Session(id), Todo::CloneGroup(clone, group, success, from)) => {
-                self.take_for_clone(id, (clone, group, success), from, left);
+            (WorkOwner::Session(id), Todo::CloneGroup(flushed, from)) => {
+                self.take_for_clone(id, flushed, from, left);
             }
             (WorkOwner::Session(id), Todo::Release(reason)) => self.release(id, reason, left),
             (WorkOwner::Producer(id), Todo::MatchRegistration(call, at)) => {
@@ -329,19 +331,18 @@ impl Service {
     fn take_for_clone(
         &mut self,
         id: SessionId,
-        (clone, group, success): (CloneId, BufferGroup, bool),
+        flushed: FlushedGroup,
         from: usize,
         left: u64,
     ) {
-        let range = (from, self.cx.work.saturating_add(left));
+        let piece = Piece { from, work_end: self.cx.work.saturating_add(left) };
         let (clones, buffers) = (&mut self.clones, &mut self.buffers);
         let (sessions, consumers) = (&mut self.sessions, &self.consumers);
-        let (what, cx) = ((clone, group, success), &mut self.cx);
-        let next = clones.take_group(what, range, sessions, consumers, buffers, cx);
+        let next = clones.take_group(flushed, piece, sessions, consumers, buffers, &mut self.cx);
         if let Some(next) = next
             && let Some(session) = self.sessions.get_mut(id)
         {
-            session.work.todo.push_front(Todo::CloneGroup(clone, group, success, next));
+            session.work.todo.push_front(Todo::CloneGroup(flushed, next));
         }
     }
 

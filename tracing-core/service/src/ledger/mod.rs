@@ -144,7 +144,7 @@ pub(crate) struct LossOwner {
 
 impl LossOwner {
     /// A connection; its id is zero if it did not become a producer.
-    pub(crate) fn new((client, id): (ClientId, ProducerId), name: Arc<str>, peer: &Peer) -> Self {
+    pub(crate) fn new(client: ClientId, id: ProducerId, name: Arc<str>, peer: &Peer) -> Self {
         Self {
             client,
             id,

@@ -2,8 +2,8 @@ use super::*;
 
 fn who(client: u64, uid: u32) -> LossOwner {
     let peer = Peer { uid, pid: Some(7), ..Peer::default() };
-    let ids = (ClientId::new(client), ProducerId::new(client as u16));
-    LossOwner::new(ids, format!("p{client}").into(), &peer)
+    let id = ProducerId::new(client as u16);
+    LossOwner::new(ClientId::new(client), id, format!("p{client}").into(), &peer)
 }
 
 fn lose(ledger: &mut Ledger, (client, uid): (u64, u32), is_unlimited: bool, at_ns: u64) {

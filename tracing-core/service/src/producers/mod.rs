@@ -12,11 +12,11 @@ use protozero::Message as _;
 
 use super::accounts::{Accounts, Resource, User};
 use super::context::Context;
+use super::effect_queue::{Caller, EffectQueue};
 use super::ledger::{Loss, LossOwner, Reason};
 use super::leftovers::Leftovers;
 use super::log_limiter::LogLimiter;
 use super::matching::{RegexBudget, clip_name};
-use super::effect_queue::EffectQueue;
 use super::work::Work;
 use crate::buffer::{Identity, SequenceKey};
 use crate::command_queue::{Command, CommandQueue};
@@ -135,7 +135,8 @@ impl Producer {
     /// upstream does. Beyond `max` writers, and beyond what its user may have, it is ignored.
     pub(crate) fn register_writer(
         &mut self,
-        (writer, buffer): (u32, u32),
+        writer: u32,
+        buffer: u32,
         max: usize,
         accounts: &mut Accounts,
     ) {
@@ -169,7 +170,7 @@ impl Producer {
 
     /// A loss of this producer, of one unit of the reason.
     pub(crate) fn loss(&self, reason: Reason) -> Loss {
-        Loss::new(LossOwner::new((self.client, self.id), self.name.clone(), &self.peer), reason)
+        Loss::new(LossOwner::new(self.client, self.id, self.name.clone(), &self.peer), reason)
     }
 
     /// Sends a command, or keeps it until the producer asks for commands and has taken earlier ones.
@@ -190,7 +191,7 @@ impl Producer {
     /// Starts the stream of commands. An older stream ends with a rejection.
     pub(crate) fn open_command_stream(&mut self, out: &mut EffectQueue, call: CallId) {
         let older = self.commands.open(call, out, self.client);
-        out.reject(self.client, older);
+        out.reject(Caller { client: self.client, call: older });
     }
 
     /// Uses the memory that the producer brought, if the service would have made it the same for its hints: a page
@@ -527,28 +528,30 @@ impl Producers {
     pub(crate) fn initialize(
         &mut self,
         cx: &mut Context,
-        client: ClientId,
-        call: Option<CallId>,
+        caller: Caller,
         request: &InitializeConnectionRequest,
         region: Option<Region>,
     ) -> Option<(LossOwner, Reason)> {
+        let client = caller.client;
         let next_id = self.next_id(&cx.config.limits);
         let Some(connection) = self.connections.get_mut(&client).filter(|c| c.id.is_none()) else {
-            cx.out.reject(client, call);
+            cx.out.reject(caller);
             return None;
         };
         let uid = connection.peer.uid;
         let name = request.producer_name.as_deref().unwrap_or_default();
-        let who =
-            || LossOwner::new((client, ProducerId::new(0)), clip_name(name).into(), &connection.peer);
+        let who = || {
+            let name = clip_name(name).into();
+            LossOwner::new(client, ProducerId::new(0), name, &connection.peer)
+        };
         if self.lockdown && uid != cx.config.uid {
             cx.out.info(format!("lockdown: refused a producer of uid {uid}"));
-            cx.out.reject(client, call);
+            cx.out.reject(caller);
             return Some((who(), Reason::LockedOut));
         }
         let Some(id) = next_id else {
             cx.out.error("too many producers");
-            cx.out.reject(client, call);
+            cx.out.reject(caller);
             return Some((who(), Reason::ProducerRefused));
         };
         self.last_id = id.get();
@@ -565,7 +568,7 @@ impl Producers {
             use_shmem_emulation: Some(producer.sends_by_value()),
             ..Default::default()
         };
-        cx.out.reply(client, call, response.encode_to_vec().into());
+        cx.out.reply(caller, response.encode_to_vec().into());
         connection.id = Some(id);
         self.by_id.insert(id, producer);
         None

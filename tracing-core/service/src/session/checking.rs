@@ -44,7 +44,8 @@ enum Stage {
 
 impl Checking {
     pub(crate) fn new(
-        (uid, uuid): (u32, (i64, i64)),
+        uid: u32,
+        uuid: (i64, i64),
         config: Arc<TraceConfig>,
         file: Option<FileId>,
     ) -> Self {

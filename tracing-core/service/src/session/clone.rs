@@ -14,16 +14,13 @@
 //! The clone belongs to the consumer that asked, which must have no session. With a file it is written there and
 //! closed before the answer.
 
-use protos::CloneSessionRequest;
-
-use super::admission::RequestFile;
 use super::buffer_charge;
-use super::clone_request::{Wanted, find_source, may_clone, trigger};
+use super::clone_request::{CloneCall, Wanted, find_source, may_clone, trigger};
 use super::copying::{Copied, Part, Parts};
 use super::end_report::EndError;
 use super::events::Lifecycle;
 use super::file::SessionFile;
-use super::flush_request::{BufferGroup, FlushThen, clone_flags};
+use super::flush_request::{BufferGroup, FlushThen, FlushedGroup, clone_flags};
 use super::life::SessionState;
 use super::pending_clone::{CloneFile, PendingClone, make_clone, refuse, take_session};
 use super::shares::Shares;
@@ -39,7 +36,8 @@ use crate::input::FileError;
 use crate::limits;
 use crate::step::Step;
 use crate::timers::TimerKind;
-use abi::ids::{BufferId, CallId, ClientId, CloneId, FileId, SessionId};
+use crate::work::Piece;
+use abi::ids::{BufferId, ClientId, CloneId, FileId, SessionId};
 use abi::map::SortedMap;
 
 /// All clones that are not made yet.
@@ -71,7 +69,7 @@ impl Clones {
 
     /// The consumers of clones that are not made yet.
     pub(crate) fn clients(&self) -> impl Iterator<Item = ClientId> + '_ {
-        self.pending.values().map(|clone| clone.client)
+        self.pending.values().map(|clone| clone.caller.client)
     }
 
     /// What is on accounts for clones that are not made yet.
@@ -96,14 +94,14 @@ impl Clones {
     /// A consumer asks for a clone.
     pub(crate) fn request(
         &mut self,
-        (client, call): (ClientId, Option<CallId>),
-        (request, file): (&CloneSessionRequest, RequestFile),
+        call: CloneCall<'_>,
         sessions: &mut Sessions,
         consumers: &mut Consumers,
         buffers: &mut Buffers,
         cx: &mut Context,
     ) {
-        let wanted = self.check(client, request, file.is_some(), sessions, consumers, cx);
+        let client = call.caller.client;
+        let wanted = self.check(&call, sessions, consumers, cx);
         let cleared = wanted.and_then(|wanted| {
             if let Some(source) = sessions.get_mut(wanted.source) {
                 write::give_up_compressing(source, cx);
@@ -124,37 +122,36 @@ impl Clones {
         match cleared {
             Ok((wanted, charge)) => {
                 if let Some(source) = sessions.get_mut(wanted.source) {
-                    self.begin((client, call), request, (&wanted, charge), file, source, cx);
+                    self.begin(call, &wanted, charge, source, cx);
                 } else {
-                    file.close(&mut cx.out);
+                    call.file.close(&mut cx.out);
                 }
             }
             Err(error) => {
-                file.close(&mut cx.out);
-                refuse(client, call, &error, consumers, cx);
+                call.file.close(&mut cx.out);
+                refuse(call.caller, &error, consumers, cx);
             }
         }
     }
 
     fn check(
         &self,
-        client: ClientId,
-        request: &CloneSessionRequest,
-        has_file: bool,
+        call: &CloneCall<'_>,
         sessions: &Sessions,
         consumers: &Consumers,
         cx: &Context,
     ) -> Result<Wanted, CloneError> {
+        let client = call.caller.client;
         let uid = consumers.uid(client).unwrap_or_default();
         if consumers.session_of(client).is_some() {
             return Err(CloneError::Attached);
         }
-        if self.pending.values().any(|clone| clone.client == client) {
+        if self.pending.values().any(|clone| clone.caller.client == client) {
             return Err(CloneError::AlreadyPending);
         }
         let owners = || {
             let made = sessions.values().filter(|s| s.state() == SessionState::ClonedReadOnly);
-            let pending = self.pending.values().map(|clone| consumers.uid(clone.client));
+            let pending = self.pending.values().map(|clone| consumers.uid(clone.caller.client));
             made.map(|s| s.uid).chain(pending.map(Option::unwrap_or_default))
         };
         let count = owners().filter(|of| *of == uid).count();
@@ -162,12 +159,12 @@ impl Clones {
             return Err(CloneError::TooManyOfUid { count, uid });
         }
         Shares::of_clones().check(uid, owners(), &cx.accounts).map_err(CloneError::TooMany)?;
-        let wanted = find_source(request, uid, sessions).ok_or(CloneError::NotFound)?;
+        let wanted = find_source(call.request, uid, sessions).ok_or(CloneError::NotFound)?;
         let session = sessions.get(wanted.source).ok_or(CloneError::NotFound)?;
         if !may_clone(uid, session) {
             return Err(CloneError::OtherUid);
         }
-        if session.file.is_some() && !has_file {
+        if session.file.is_some() && !call.file.is_some() {
             return Err(CloneError::NeedsFile);
         }
         if session.file.as_ref().is_some_and(SessionFile::is_closing) {
@@ -213,13 +210,13 @@ impl Clones {
 
     fn begin(
         &mut self,
-        (client, call): (ClientId, Option<CallId>),
-        request: &CloneSessionRequest,
-        (wanted, buffer_charge): (&Wanted, BufferCharge),
-        mut file: RequestFile,
+        call: CloneCall<'_>,
+        wanted: &Wanted,
+        buffer_charge: BufferCharge,
         source: &mut Session,
         cx: &mut Context,
     ) {
+        let CloneCall { caller, request, mut file } = call;
         let clone_id = cx.next_clone();
         let mut clone_file = None;
         if let Some(from) = &source.file
@@ -233,8 +230,7 @@ impl Clones {
         file.close(&mut cx.out);
         let clone = PendingClone {
             source: source.id,
-            client,
-            call,
+            caller,
             skip_filter: wanted.skip_filter,
             trigger: trigger(request),
             asked_at_ns: cx.now.boot_ns,
@@ -247,7 +243,7 @@ impl Clones {
             file: clone_file,
         };
         self.pending.insert(clone_id, clone);
-        cx.out.info(format!("cloning session {} for client {client}", source.id));
+        cx.out.info(format!("cloning session {} for client {}", source.id, caller.client));
         source.unread_events.add_lifecycle(Lifecycle::FlushStarted, cx.now.boot_ns);
         source.snapshot_clocks(&cx.now);
         let flags = clone_flags(wanted.for_bugreport);
@@ -262,26 +258,27 @@ impl Clones {
         self.pending.get(&clone_id).map(|clone| clone.source)
     }
 
-    /// The flush of one group is over: takes its buffers as they are now, from the one at `from` on, until the work of
-    /// `cx` is `end`. Returns the one to go on with, if there are more.
+    /// The flush of one group is over: takes a piece of its buffers as they are now. Returns the index to go on with,
+    /// if there are more.
     pub(crate) fn take_group(
         &mut self,
-        (clone_id, group, success): (CloneId, BufferGroup, bool),
-        (from, end): (usize, u64),
+        flushed: FlushedGroup,
+        piece: Piece,
         sessions: &mut Sessions,
         consumers: &Consumers,
         buffers: &mut Buffers,
         cx: &mut Context,
     ) -> Option<usize> {
+        let FlushedGroup { clone: clone_id, group, success } = flushed;
         let at_ns = cx.now.boot_ns;
         let clone = self.pending.get_mut(&clone_id)?;
         let source = sessions.get_mut(clone.source)?;
         let all = source.config.buffers.iter().zip(&source.buffers).enumerate();
-        for (index, (config, id)) in all.skip(from) {
+        for (index, (config, id)) in all.skip(piece.from) {
             if BufferGroup::of(config) != group {
                 continue;
             }
-            if cx.work >= end && index > from {
+            if cx.work >= piece.work_end && index > piece.from {
                 return Some(index);
             }
             cx.spend(limits::WORK_PER_REQUEST);
@@ -315,7 +312,7 @@ impl Clones {
             }
             let moved = source.sequences.share() as u64;
             cx.spend(moved.saturating_mul(limits::WORK_PER_MOVED_SEQUENCE));
-            let uid = consumers.uid(clone.client).unwrap_or(0);
+            let uid = consumers.uid(clone.caller.client).unwrap_or(0);
             clone.session = Some(Box::new(take_session(source, clone, uid, cx)));
             clone.trigger = None;
         }
@@ -389,7 +386,7 @@ impl Clones {
         if clone.is_copying() {
             return cx.then(Step::ContinueFile(source));
         }
-        if consumers.session_of(clone.client).is_some() {
+        if consumers.session_of(clone.caller.client).is_some() {
             let error = Some(CloneError::Attached);
             return cx.then(Step::EndClone { clone: clone_id, error });
         }
@@ -434,7 +431,7 @@ impl Clones {
             None => {}
         }
         if let Some(error) = error {
-            refuse(clone.client, clone.call, &error, consumers, cx);
+            refuse(clone.caller, &error, consumers, cx);
         }
         cx.then(Step::ContinueFile(clone.source));
     }
@@ -460,7 +457,7 @@ impl Clones {
 
     /// The consumer is gone: its clone is given up.
     pub(crate) fn abandon_of(&self, client: ClientId, cx: &mut Context) {
-        let of_client = self.pending.iter().find(|(_, clone)| clone.client == client);
+        let of_client = self.pending.iter().find(|(_, clone)| clone.caller.client == client);
         if let Some((&clone_id, _)) = of_client {
             cx.then(Step::EndClone { clone: clone_id, error: None });
         }

@@ -2,13 +2,22 @@
 
 use protos::{CloneSessionRequest, CloneSessionRequestSelector};
 
+use super::admission::RequestFile;
 use super::events::TriggerHit;
 use super::life::SessionState;
 use super::state::{Session, Sessions};
+use crate::effect_queue::Caller;
 use abi::ids::SessionId;
 
 /// The id that means "the session that is best for a bug report".
 const BUGREPORT_SESSION: u64 = u64::MAX;
+
+/// A request for a clone, with the file that came with it.
+pub(crate) struct CloneCall<'a> {
+    pub(crate) caller: Caller,
+    pub(crate) request: &'a CloneSessionRequest,
+    pub(crate) file: RequestFile,
+}
 
 /// What a request asks for.
 pub(crate) struct Wanted {

@@ -28,6 +28,7 @@ use crate::buffers::Buffers;
 use crate::consumers::Consumers;
 use crate::context::Context;
 use crate::data_sources::Sources;
+use crate::effect_queue::Caller;
 use crate::error::{ConfigError, SessionError};
 use crate::input::FileError;
 use crate::limits;
@@ -35,26 +36,26 @@ use crate::producers::Producers;
 use crate::step::Step;
 use crate::timers::TimerKind;
 use crate::work::SetUp;
-use abi::ids::{CallId, ClientId, FileId, SessionId, ShellToken};
+use abi::ids::{ClientId, FileId, SessionId, ShellToken};
 use abi::sync::Arc;
 
 /// A consumer asks for a session, or to be told of the end of the one it has. Returns what is to be checked.
 pub(crate) fn request(
-    client: ClientId,
-    call: Option<CallId>,
+    caller: Caller,
     request: EnableTracingRequest,
     mut file: RequestFile,
     cx: &mut Context,
     consumers: &mut Consumers,
     producers: &mut Producers,
 ) -> Option<Box<Checking>> {
+    let client = caller.client;
     let Some(consumer) = consumers.get_mut(client) else {
         file.close(&mut cx.out);
         return None;
     };
     // Only one call can be answered at the end.
-    let older = consumer.replace_enable_call(call);
-    cx.out.reject(client, older);
+    let older = consumer.replace_enable_call(caller.call);
+    cx.out.reject(Caller { client, call: older });
     if request.attach_notification_only == Some(true) {
         file.close(&mut cx.out);
         if let Some(id) = consumer.session {
@@ -81,7 +82,7 @@ pub(crate) fn request(
         refuse(client, &SessionError::AlreadyActive, consumers, cx);
         return None;
     }
-    Some(Box::new(Checking::new((uid, uuid), config, file.take())))
+    Some(Box::new(Checking::new(uid, uuid, config, file.take())))
 }
 
 /// A field by which a session ends those of all users, or shuts out their producers.
@@ -385,7 +386,7 @@ fn check_others(
             return Err(SessionError::Semaphore { name: wanted.to_owned(), count, max });
         }
     }
-    check_spacing(config, (name, uid), sessions, cx)?;
+    check_spacing(config, name, uid, sessions, cx)?;
     // Sessions of which only the file is left count, too: they still hold memory. An exclusive session does not
     // wait for those that it ended itself.
     let exclusive = config.exclusive_prio.unwrap_or(0) > 0;
@@ -402,7 +403,8 @@ fn check_others(
 
 fn check_spacing(
     config: &TraceConfig,
-    (name, uid): (&str, u32),
+    name: &str,
+    uid: u32,
     sessions: &mut Sessions,
     cx: &Context,
 ) -> Result<(), SessionError> {

@@ -9,7 +9,7 @@
 
 use super::events::{Lifecycle, SlowSources};
 use super::flush_request::{
-    BufferGroup, FinalFlush, FlushStrategy, FlushThen, PendingFlush, is_last,
+    BufferGroup, FinalFlush, FlushStrategy, FlushThen, FlushedGroup, PendingFlush, is_last,
 };
 use super::instance::Instance;
 use super::life::SessionState;
@@ -35,7 +35,8 @@ type InstancesByProducer = BlockMap<ProducerId, Vec<InstanceId>>;
 /// exactly once, at once if the flush is refused.
 pub(crate) fn flush(
     session: &mut Session,
-    (timeout_ms, flags): (u64, FlushFlags),
+    timeout_ms: u64,
+    flags: FlushFlags,
     then: FlushThen,
     producers: &mut Producers,
     consumers: &mut Consumers,
@@ -167,7 +168,8 @@ pub(crate) fn acked(
 
 /// The flush is over: producers that have not acknowledged it need not do so any more.
 fn forget(
-    (flush, uid): (FlushId, u32),
+    flush: FlushId,
+    uid: u32,
     pending: &PendingFlush,
     producers: &mut Producers,
     cx: &mut Context,
@@ -203,7 +205,7 @@ pub(crate) fn finish(
 ) {
     cx.timers.cancel(TimerKind::FlushTimeout, flush.get());
     let Some(pending) = session.flushes.remove(&flush) else { return };
-    forget((flush, session.uid), &pending, producers, cx);
+    forget(flush, session.uid, &pending, producers, cx);
     let success = pending.waiting_for.is_empty();
     if success {
         count(&mut session.counters.flushes_succeeded);
@@ -247,10 +249,12 @@ pub(crate) fn after(
     match then {
         FlushThen::Nothing if success => {}
         FlushThen::Nothing => cx.out.error(format!("session {id}: flush failed")),
-        FlushThen::Reply(client, call) if success => cx.out.reply_empty(client, call),
-        FlushThen::Reply(client, call) => cx.out.reject(client, call),
+        FlushThen::Reply(caller) if success => cx.out.reply_empty(caller),
+        FlushThen::Reply(caller) => cx.out.reject(caller),
         FlushThen::WriteFile => cx.then(Step::WriteFile(id)),
-        FlushThen::Clone(clone, group) => cx.then(Step::CloneGroup { clone, group, success }),
+        FlushThen::Clone(clone, group) => {
+            cx.then(Step::CloneGroup(FlushedGroup { clone, group, success }));
+        }
         FlushThen::Disable => {
             let Some(session) = session else { return };
             session.final_flush = FinalFlush::of(success);
@@ -264,10 +268,10 @@ pub(crate) fn after(
 /// Answers all calls that wait for flushes of a session which is about to go.
 pub(crate) fn fail_all(session: &mut Session, producers: &mut Producers, cx: &mut Context) {
     for (flush, pending) in std::mem::take(&mut session.flushes) {
-        forget((flush, session.uid), &pending, producers, cx);
+        forget(flush, session.uid, &pending, producers, cx);
         cx.timers.cancel(TimerKind::FlushTimeout, flush.get());
-        if let FlushThen::Reply(client, call) = pending.then {
-            cx.out.reject(client, call);
+        if let FlushThen::Reply(caller) = pending.then {
+            cx.out.reject(caller);
         }
     }
 }

@@ -48,8 +48,10 @@ impl Instance {
     /// One that is set up. `source_index` and `buffer_index` are those of the config.
     pub(crate) fn new(
         id: InstanceId,
-        (source, producer_name): (&Source, Arc<str>),
-        (source_index, buffer_index): (usize, usize),
+        source: &Source,
+        producer_name: Arc<str>,
+        source_index: usize,
+        buffer_index: usize,
         owner: Owner,
         config: Bytes,
     ) -> Self {

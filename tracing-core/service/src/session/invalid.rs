@@ -52,5 +52,5 @@ fn loss(id: ProducerId, identity: &Identity, producers: &Producers) -> Loss {
     let peer = Peer { uid, pid, machine_id, ..Peer::default() };
     // Its connection is gone. No other one has a number like this.
     let client = ClientId::new(u64::MAX.saturating_sub(id.get().into()));
-    Loss::new(LossOwner::new((client, id), "".into(), &peer), Reason::PacketsInvalid)
+    Loss::new(LossOwner::new(client, id, "".into(), &peer), Reason::PacketsInvalid)
 }

@@ -16,10 +16,11 @@ use super::trigger_config::TriggerMode;
 use crate::accounts::{BufferCharge, NoRoom};
 use crate::consumers::Consumers;
 use crate::context::Context;
+use crate::effect_queue::Caller;
 use crate::error::CloneError;
 use crate::limits::Limits;
 use crate::step::Step;
-use abi::ids::{BufferId, CallId, ClientId, FileId, SessionId};
+use abi::ids::{BufferId, ClientId, FileId, SessionId};
 
 /// Where the file of a clone is.
 #[derive(Debug)]
@@ -33,8 +34,7 @@ pub(crate) enum CloneFile {
 #[derive(Debug)]
 pub(crate) struct PendingClone {
     pub(crate) source: SessionId,
-    pub(crate) client: ClientId,
-    pub(crate) call: Option<CallId>,
+    pub(crate) caller: Caller,
     pub(crate) skip_filter: bool,
     pub(crate) trigger: Option<TriggerHit>,
     pub(crate) asked_at_ns: u64,
@@ -79,7 +79,7 @@ pub(crate) fn take_session(
     cx: &mut Context,
 ) -> Session {
     let msb = cx.random.next() as i64;
-    let mut session = copy_for_clone(source, uid, clone.client, msb, &cx.config.limits);
+    let mut session = copy_for_clone(source, uid, clone.caller.client, msb, &cx.config.limits);
     if clone.skip_filter {
         *session.packet_filter = None;
     }
@@ -156,14 +156,14 @@ pub(crate) fn make_clone(
         // Without the limit of the source: what was recorded is to be kept.
         session.file = Some(SessionFile::new(file, &protos::TraceConfig::default()));
     }
-    *session.clone_reply = Some((clone.call, response));
+    *session.clone_reply = Some((clone.caller.call, response));
     session.set_state(cx, SessionState::ClonedReadOnly);
     cx.then(match session.file {
         Some(_) => Step::FinishFile(id),
         None => Step::CloneWritten { session: id, error: None },
     });
     sessions.insert(*session);
-    consumers.set_session(clone.client, Some(id));
+    consumers.set_session(clone.caller.client, Some(id));
 }
 
 /// The clone is complete, in its file too: its consumer may know. After an error nothing of it is left.
@@ -176,9 +176,9 @@ pub(crate) fn written(
     let Some((call, response)) = session.clone_reply.take() else { return };
     let Some(client) = session.consumer else { return };
     match error {
-        None => cx.out.reply(client, call, response.encode_to_vec().into()),
+        None => cx.out.reply(Caller { client, call }, response.encode_to_vec().into()),
         Some(error) => {
-            refuse(client, call, error, consumers, cx);
+            refuse(Caller { client, call }, error, consumers, cx);
             cx.then(Step::Free { session: session.id, reason: None });
         }
     }
@@ -195,23 +195,22 @@ pub(crate) fn fail_reply(
     // A consumer that is gone waits for no answer.
     if let Some(client) = session.consumer.filter(|client| consumers.get(*client).is_some()) {
         let error = reason.map_or(CloneError::Freed, CloneError::Session);
-        refuse(client, call, &error, consumers, cx);
+        refuse(Caller { client, call }, &error, consumers, cx);
     }
 }
 
 /// Tells a consumer that it gets no clone.
 pub(crate) fn refuse(
-    client: ClientId,
-    call: Option<CallId>,
+    caller: Caller,
     error: &CloneError,
     consumers: &mut Consumers,
     cx: &mut Context,
 ) {
-    consumers.log_error(client, &mut cx.out, format_args!("CloneSession: {error}"));
+    consumers.log_error(caller.client, &mut cx.out, format_args!("CloneSession: {error}"));
     let response = CloneSessionResponse {
         success: Some(false),
         error: Some(error.to_string()),
         ..Default::default()
     };
-    cx.out.reply(client, call, response.encode_to_vec().into());
+    cx.out.reply(caller, response.encode_to_vec().into());
 }

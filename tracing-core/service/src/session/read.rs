@@ -29,14 +29,14 @@ use crate::config::ServiceConfig;
 use crate::consumers::Consumers;
 use crate::context::Context;
 use crate::limits;
-use crate::effect_queue::EffectQueue;
+use crate::effect_queue::{Caller, EffectQueue};
 use crate::packet::PacketStreamValidator;
 use crate::producers::Producers;
 use crate::service_packet::packet;
 use crate::stats::{self, ServiceTotals};
 use crate::timers::Timers;
 use crate::{packets, provenance};
-use abi::ids::{BufferId, CallId, ClientId};
+use abi::ids::{BufferId, ClientId};
 use abi::time::Now;
 
 /// What a pass needs beside its session.
@@ -74,17 +74,17 @@ impl<'a> PassContext<'a> {
 
 /// A consumer asks for packets; an older stream of it ends with a rejection. Returns whether there is a stream now.
 pub(crate) fn request(
-    client: ClientId,
-    call: Option<CallId>,
+    caller: Caller,
     consumers: &mut Consumers,
     sessions: &Sessions,
     out: &mut EffectQueue,
 ) -> bool {
+    let client = caller.client;
     let Some(consumer) = consumers.get_mut(client) else { return false };
     let older = consumer.read_call.take();
-    out.reject(client, older);
+    out.reject(Caller { client, call: older });
     // Without a call the packets would be lost: leave them in the buffers.
-    let Some(call) = call else { return false };
+    let Some(call) = caller.call else { return false };
     let session = consumer.session.and_then(|id| sessions.get(id));
     let readable = |s: &Session| s.file.is_none() && !s.is_being_made() && !s.waits_for_trigger();
     if !session.is_some_and(readable) {
@@ -170,8 +170,8 @@ fn service_packets(session: &mut Session, context: &mut PassContext<'_>) -> Vec<
         None
     } else {
         let PassContext { config, now, machine_id, buffers, accounts, .. } = context;
-        let who_pays = (&**buffers, &mut **accounts);
-        Some(provenance::packet_of(session, who_pays, (config, *machine_id, now.boot_ns)))
+        let at_ns = now.boot_ns;
+        Some(provenance::packet_of(session, buffers, accounts, config, *machine_id, at_ns))
     };
     packets::of_pass(session, context.config, context.machine_id, origin)
 }
@@ -225,8 +225,8 @@ fn stats_if_due(session: &mut Session, context: &mut PassContext<'_>) -> Option<
     if !std::mem::take(&mut session.unread_events.stats) {
         return None;
     }
-    let who_pays = (&*context.buffers, &mut *context.accounts);
-    let stats = stats::of(session, who_pays, &context.totals);
+    let PassContext { buffers, accounts, totals, .. } = context;
+    let stats = stats::of(session, buffers, accounts, totals);
     let cost = STATS_BYTES_PER_WRITER.saturating_mul(stats.writer_stats.len());
     context.cost_bytes = context.cost_bytes.saturating_add(cost);
     Some(packet(context.config, context.machine_id, None, |p| {

@@ -26,7 +26,7 @@ use crate::limits;
 use crate::matching::{BUDGET_EXCEEDED, MatchCost};
 use crate::producers::{Producer, Producers};
 use crate::step::Step;
-use crate::work::SetUp;
+use crate::work::{Piece, SetUp};
 use abi::ids::{BufferId, InstanceId, SessionId};
 use abi::map::BlockSet;
 use abi::sync::Arc;
@@ -42,12 +42,12 @@ fn is_open(session: &Session) -> bool {
         || session.life.waits_for(SetUpWait::Sources)
 }
 
-/// Sets up a new registration for a session, if its config asks for that data source, from data source `from` of the
-/// config on, until the work of `cx` is `end`. Returns the index to go on with, if there is one.
+/// Sets up a new registration for a session, if its config asks for that data source: for a piece of the data sources
+/// of the config. Returns the index to go on with, if there is one.
 pub(crate) fn set_up_registration(
     session: &mut Session,
     key: SourceKey,
-    (from, end): (usize, u64),
+    piece: Piece,
     sources: &Sources,
     producers: &mut Producers,
     consumers: &mut Consumers,
@@ -57,8 +57,8 @@ pub(crate) fn set_up_registration(
         return None;
     }
     let source = sources.get(key)?;
-    for index in from..session.config.data_sources.len() {
-        if cx.work >= end {
+    for index in piece.from..session.config.data_sources.len() {
+        if cx.work >= piece.work_end {
             return Some(index);
         }
         cx.spend(limits::WORK_PER_NAME);
@@ -75,14 +75,14 @@ pub(crate) fn set_up_registration(
 pub(crate) fn note_refused_registration(
     session: &mut Session,
     loss: &Loss,
-    (from, end): (usize, u64),
+    piece: Piece,
     cx: &mut Context,
 ) -> Option<usize> {
     if !is_open(session) {
         return None;
     }
-    for index in from..session.config.data_sources.len() {
-        if cx.work >= end {
+    for index in piece.from..session.config.data_sources.len() {
+        if cx.work >= piece.work_end {
             return Some(index);
         }
         cx.spend(limits::WORK_PER_NAME);
@@ -189,14 +189,14 @@ pub(crate) fn instance(
     let lockdown = producers.lockdown;
     let producer = producers.get_mut(source.producer).filter(|producer| !producer.gone)?;
     if lockdown && producer.peer.uid != cx.config.uid {
-        return lock_out(session, index, (producer, source), cx);
+        return lock_out(session, index, producer, source, cx);
     }
     let user = User::of(&producer.peer);
     let is_unlimited = !cx.accounts.is_limited(user) || user.is(session.uid);
     let owner = Owner { user, is_unlimited };
     // Before the name is matched, too: one user can make hundreds of thousands of matches.
-    if !has_quota(session, (producer, source), owner, 0, cx)
-        || !is_asked_for(session, index, (producer, source), cx)
+    if !has_quota(session, producer, source, owner, 0, cx)
+        || !is_asked_for(session, index, producer, source, cx)
     {
         return None;
     }
@@ -222,14 +222,14 @@ pub(crate) fn instance(
             encoded
         }
     };
-    if !has_quota(session, (producer, source), owner, config.len(), cx) {
+    if !has_quota(session, producer, source, owner, config.len(), cx) {
         return None;
     }
     producer.allowed.insert(buffer);
     let change = Change::SetUp(config.clone());
     producer.command(&mut cx.out, Command::Instance(session.id, id, change));
-    let names = (source, producer.name.clone());
-    let instance = Instance::new(id, names, (index, buffer_index), owner, config);
+    let name = producer.name.clone();
+    let instance = Instance::new(id, source, name, index, buffer_index, owner, config);
     consumers.instance_changed(session.consumer, &instance);
     session.add_producer(producer, cx);
     session.instances.insert(instance);
@@ -257,10 +257,11 @@ fn lose_instance(
 fn lock_out(
     session: &mut Session,
     index: usize,
-    (producer, source): (&mut Producer, &Source),
+    producer: &mut Producer,
+    source: &Source,
     cx: &mut Context,
 ) -> Option<InstanceId> {
-    if is_asked_for(session, index, (producer, source), cx) {
+    if is_asked_for(session, index, producer, source, cx) {
         lose_instance(session, producer, source, Reason::LockedOut, cx);
     }
     None
@@ -269,7 +270,8 @@ fn lock_out(
 /// Whether a session has room for an instance with a config of so many bytes; else the log and the ledger say it.
 fn has_quota(
     session: &mut Session,
-    (producer, source): (&mut Producer, &Source),
+    producer: &mut Producer,
+    source: &Source,
     owner: Owner,
     bytes: usize,
     cx: &mut Context,
@@ -292,7 +294,8 @@ fn has_quota(
 fn is_asked_for(
     session: &mut Session,
     index: usize,
-    (producer, source): (&mut Producer, &Source),
+    producer: &mut Producer,
+    source: &Source,
     cx: &mut Context,
 ) -> bool {
     let Some(filter) = session.source_filters.get(index) else { return false };

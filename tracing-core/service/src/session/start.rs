@@ -133,7 +133,8 @@ pub(crate) fn instance(
 /// A producer says that an instance of its runs, or that it `refused` it: then it counts as started, and the ledger of
 /// its session has it.
 pub(crate) fn instance_started(
-    (producer, id): (&Producer, InstanceId),
+    producer: &Producer,
+    id: InstanceId,
     refused: bool,
     sessions: &mut Sessions,
     consumers: &mut Consumers,

@@ -24,6 +24,7 @@ use super::trigger_config::TriggerMode;
 use crate::command_queue::{Change, Command};
 use crate::consumers::Consumers;
 use crate::context::Context;
+use crate::effect_queue::Caller;
 use crate::limits;
 use crate::producers::Producers;
 use crate::step::Step;
@@ -387,7 +388,7 @@ pub(crate) fn refuse_to_detach(
     if let Some((call, _)) = session.pending_detach.take()
         && consumers.get(client).is_some()
     {
-        cx.out.reject(client, call);
+        cx.out.reject(Caller { client, call });
     }
 }
 

@@ -361,7 +361,8 @@ fn memory_of_startup_tracing_has_sizes_that_services_take() {
     ] {
         let mut options = ProducerOptions::new("test");
         (options.shm_bytes_hint, options.page_bytes_hint) = (whole, page);
-        assert_eq!(options.startup_sizes(), legal);
+        let sizes = options.startup_sizes();
+        assert_eq!((sizes.whole_bytes, sizes.page_bytes), legal);
     }
 }
 

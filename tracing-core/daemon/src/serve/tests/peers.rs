@@ -1,6 +1,6 @@
 //! Producers and consumers that come, leave, send too much or do not read.
 
-use super::remote::SocketLink;
+use super::remote::{Interest, SocketLink};
 use super::*;
 use crate::limits::{
     CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE, DESCRIPTORS_RESERVED_MIN,
@@ -89,8 +89,8 @@ fn replies_to_a_producer_do_not_fill_its_socket() {
             server.daemon.flush(TIME_UNLIMITED);
         }
     }
-    let (_, waits_for_room) = server.daemon.engine.host(id).unwrap().wanted();
-    assert!(waits_for_room, "{} bytes of replies are in the socket", 10 * REQUESTS);
+    let wanted = server.daemon.engine.host(id).unwrap().wanted();
+    assert!(wanted.write, "{} bytes of replies are in the socket", 10 * REQUESTS);
     drop(server);
     std::fs::remove_dir_all(&directory).unwrap();
 }
@@ -102,7 +102,7 @@ fn replies_to_a_peer_that_is_gone_are_dropped() {
         let mut host = HostLink::new(PortKind::Consumer);
         host.write_closed = is_gone;
         host.reply(CallId::new(1), Ok(vec![0; 100].into()), false, None).unwrap();
-        assert_eq!(host.wanted(), (true, !is_gone));
+        assert_eq!(host.wanted(), Interest { read: true, write: !is_gone });
     }
 }
 

@@ -113,7 +113,7 @@ fn replies_are_queued_for_a_user_that_waits() {
     world.daemon.inner().engine.host(key).unwrap().receive(BIND, None).unwrap();
     world.daemon.inner().engine.process_events(key);
     world.daemon.inner().flush(TIME_UNLIMITED);
-    assert!(world.link(0).host.wanted().1, "something is queued");
+    assert!(world.link(0).host.wanted().write, "something is queued");
     world.daemon.inner().resume_waiting();
     world.serve_ready();
     assert_eq!(world.answered(), [true, true]);

@@ -2,10 +2,11 @@
 
 use protos::TraceConfig;
 
+use crate::effect_queue::Caller;
 use crate::limits;
 use crate::session::file;
 use abi::flush_flags::{FlushFlags, FlushReason};
-use abi::ids::{CallId, ClientId, CloneId, ProducerId};
+use abi::ids::{CloneId, ProducerId};
 use abi::map::BlockSet;
 
 /// The flags of the flush before a clone.
@@ -69,12 +70,21 @@ impl BufferGroup {
     }
 }
 
+/// Buffers that are flushed, and taken for a clone next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FlushedGroup {
+    pub(crate) clone: CloneId,
+    pub(crate) group: BufferGroup,
+    /// All producers acknowledged the flush.
+    pub(crate) success: bool,
+}
+
 /// What follows a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlushThen {
     Nothing,
     /// A consumer's call is answered.
-    Reply(ClientId, Option<CallId>),
+    Reply(Caller),
     /// The file is written.
     WriteFile,
     /// The session ends.
