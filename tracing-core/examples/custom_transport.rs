@@ -164,7 +164,7 @@ fn serve(wire: &Wire) -> Result<(), OsError> {
                 }
                 let Some(&client) = clients.get(&index) else { continue };
                 let bytes: Vec<u8> = pipe.to_service.drain(..).collect();
-                if !bytes.is_empty() && service.received(client, &bytes, None).is_err() {
+                if !bytes.is_empty() && service.receive(client, &bytes, None).is_err() {
                     pipe.closed = true;
                 }
                 let sent = service.transmit(client, |parts, _| {
@@ -172,7 +172,7 @@ fn serve(wire: &Wire) -> Result<(), OsError> {
                     Ok(parts.iter().map(|part| part.len()).sum())
                 });
                 if pipe.closed || sent.is_err() {
-                    service.disconnected(client);
+                    service.disconnect(client);
                     clients.remove(&index);
                     pipe.closed = true;
                 }

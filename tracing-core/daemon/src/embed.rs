@@ -13,7 +13,7 @@
 //!   give connections that run the service while they wait, so that one thread is enough for everything. A
 //!   [`PolledProducer`](client::producer::PolledProducer) needs no thread either;
 //! * over a transport of yours: [`accept`](EmbeddedService::accept) a connection, pass the bytes that arrive to
-//!   [`received`](EmbeddedService::received), and send the bytes that [`transmit`](EmbeddedService::transmit)
+//!   [`receive`](EmbeddedService::receive), and send the bytes that [`transmit`](EmbeddedService::transmit)
 //!   gives. The other end is a [`TransportConnection`](client::connection::TransportConnection) over a
 //!   [`Transport`](client::connection::Transport) of yours, or any program that speaks the protocol.
 //!
@@ -62,7 +62,7 @@ impl RunService for Inner {
     fn drive(&self) -> Option<Duration> {
         let mut engine = lock(&self.engine);
         self.wake.clear();
-        engine.turn();
+        engine.run_turn();
         engine.check_queues();
         let due = engine.due_ns()?;
         Some(Duration::from_nanos(due.saturating_sub(clock::boot_ns())))
@@ -112,16 +112,16 @@ impl EmbeddedService {
     /// [`Producer`](client::producer::Producer) with its threads.
     #[must_use]
     pub fn producer(&self) -> Box<dyn Connection<ProducerPort>> {
-        Box::new(self.local())
+        Box::new(self.connect_local())
     }
 
     /// A consumer. While one of its calls waits for an answer, the service runs inside that call.
     #[must_use]
     pub fn consumer(&self) -> Consumer {
-        Consumer::with_connection(Box::new(self.local()))
+        Consumer::with_connection(Box::new(self.connect_local()))
     }
 
-    fn local<P: LocalPort>(&self) -> LocalConnection<P> {
+    fn connect_local<P: LocalPort>(&self) -> LocalConnection<P> {
         let driver: Arc<dyn RunService> = self.0.clone();
         LocalConnection::connect_driven(&self.0.inbox, Some(Arc::downgrade(&driver)))
     }
@@ -136,7 +136,7 @@ impl EmbeddedService {
         let client = engine.next_client();
         let local = peer.as_ref().filter(|peer| peer.machine_id == 0);
         let user = local.map_or(PeerUser::Remote, |peer| PeerUser::Local(peer.uid));
-        engine.connected(client, port, Link::Custom(Box::new(HostLink::new(port))), user, peer);
+        engine.add_connection(client, port, Link::Custom(Box::new(HostLink::new(port))), user, peer);
         client
     }
 
@@ -144,7 +144,7 @@ impl EmbeddedService {
     ///
     /// # Errors
     /// When the connection is closed, by these bytes or earlier.
-    pub fn received(
+    pub fn receive(
         &self,
         client: ClientId,
         bytes: &[u8],
@@ -155,10 +155,10 @@ impl EmbeddedService {
         // The program polls on a thread of its own choice: what it passes is closed there.
         let taken = host.receive(bytes, fd.map(PeerFd::own));
         engine.process_events(client);
-        self.checked(&mut engine, client, taken)
+        self.check(&mut engine, client, taken)
     }
 
-    /// Whether [`received`](Self::received) should wait, because the peer has too many unread replies. Bytes that are
+    /// Whether [`receive`](Self::receive) should wait, because the peer has too many unread replies. Bytes that are
     /// passed anyway are kept, so this only saves memory.
     #[must_use]
     pub fn is_paused(&self, client: ClientId) -> bool {
@@ -185,9 +185,9 @@ impl EmbeddedService {
         let host = engine.host(client).ok_or(ConnectionClosed)?;
         let sent = host.transmit(send, drop);
         let drained = host.take_drained();
-        self.checked(&mut engine, client, sent)?;
+        self.check(&mut engine, client, sent)?;
         if drained {
-            engine.drained(client);
+            engine.handle_drained(client);
         }
         // Requests that had to wait for room in the queue of replies.
         if engine.host(client).is_some_and(|host| host.has_events() && !host.is_paused()) {
@@ -203,12 +203,12 @@ impl EmbeddedService {
         lock(&self.0.engine).closed.pop_front()
     }
 
-    /// The peer has closed the connection.
-    pub fn disconnected(&self, client: ClientId) {
+    /// Ends a connection that its peer has closed, once what the peer sent before is handled.
+    pub fn disconnect(&self, client: ClientId) {
         lock(&self.0.engine).leave(client, Disconnect::PeerLeft);
     }
 
-    fn checked(
+    fn check(
         &self,
         engine: &mut Engine,
         client: ClientId,

@@ -138,7 +138,7 @@ pub enum Action {
     Cut,
     /// `tracing-core/service/src/session/stop.rs`, `finalise`: the session begins to end. Nobody waits for the writer.
     Stop,
-    /// `tracing-core/service/src/session/stop.rs`, `scraped`: the session is over.
+    /// `tracing-core/service/src/session/stop.rs`, `handle_scrape_end`: the session is over.
     Scraped,
 }
 

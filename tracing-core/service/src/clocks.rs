@@ -18,7 +18,7 @@ pub(crate) fn readings(now: &Now) -> impl Iterator<Item = (u32, u64)> {
 
 /// Whether some clock moved against boot time so far that a reader with only `old` would be wrong. A TSC counts
 /// cycles, so with one this is always so after a while, as it is upstream (`SnapshotClocks`).
-pub(crate) fn drifted(old: &Now, new: &Now) -> bool {
+pub(crate) fn have_drifted(old: &Now, new: &Now) -> bool {
     let delta = |a: u64, b: u64| i128::from(b).saturating_sub(i128::from(a));
     let boot = delta(old.boot_ns, new.boot_ns);
     readings(old).zip(readings(new)).any(|((_, a), (_, b))| {

@@ -106,7 +106,7 @@ impl Consumers {
     }
 
     /// Forgets a consumer that disconnected. Returns its session.
-    pub(crate) fn disconnected(&mut self, client: ClientId, out: &mut EffectQueue) -> Option<SessionId> {
+    pub(crate) fn remove_connection(&mut self, client: ClientId, out: &mut EffectQueue) -> Option<SessionId> {
         let consumer = self.by_client.remove(&client)?;
         let name = format_args!("consumer {client} (uid {})", consumer.peer.uid);
         consumer.limiter.log_suppressed(out, name);
@@ -194,7 +194,7 @@ impl Consumers {
         let Some(consumer) = self.by_client.get_mut(&caller.client) else { return false };
         consumer.observer.observe(caller, types, out);
         for instance in instances {
-            if consumer.observer.instance_changed(instance) {
+            if consumer.observer.note_instance_state(instance) {
                 self.observed.insert(caller.client);
             }
         }
@@ -212,24 +212,24 @@ impl Consumers {
     }
 
     /// Tells the consumer of a session that an instance has another state.
-    pub(crate) fn instance_changed(&mut self, owner: Option<ClientId>, instance: &Instance) {
+    pub(crate) fn note_instance_state(&mut self, owner: Option<ClientId>, instance: &Instance) {
         let Some(client) = owner else { return };
         let Some(consumer) = self.by_client.get_mut(&client) else { return };
-        if consumer.observer.instance_changed(instance) {
+        if consumer.observer.note_instance_state(instance) {
             self.observed.insert(client);
         }
     }
 
     /// Tells a consumer that all data sources of its session started.
-    pub(crate) fn all_started(&mut self, client: ClientId) {
+    pub(crate) fn note_all_started(&mut self, client: ClientId) {
         let Some(consumer) = self.by_client.get_mut(&client) else { return };
-        if consumer.observer.all_started() {
+        if consumer.observer.note_all_started() {
             self.observed.insert(client);
         }
     }
 
     /// Asks a consumer to clone its session, because of a trigger.
-    pub(crate) fn clone_trigger_hit(
+    pub(crate) fn ask_for_clone(
         &mut self,
         client: ClientId,
         id: SessionId,
@@ -237,7 +237,7 @@ impl Consumers {
         out: &mut EffectQueue,
     ) {
         let Some(consumer) = self.by_client.get_mut(&client) else { return };
-        consumer.observer.clone_trigger_hit(client, id, hit, out);
+        consumer.observer.ask_for_clone(client, id, hit, out);
         self.observed.insert(client);
     }
 

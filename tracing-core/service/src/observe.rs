@@ -81,14 +81,14 @@ impl Observer {
     }
 
     /// Notes the state of an instance. Returns whether there is something to tell.
-    pub(crate) fn instance_changed(&mut self, instance: &Instance) -> bool {
+    pub(crate) fn note_instance_state(&mut self, instance: &Instance) -> bool {
         let change = if self.observes_instances() { change(instance) } else { None };
         let changed = change.is_some();
         self.events.instance_state_changes.extend(change);
         changed
     }
 
-    pub(crate) fn all_started(&mut self) -> bool {
+    pub(crate) fn note_all_started(&mut self) -> bool {
         if self.observes_all_started() {
             self.events.all_data_sources_started = Some(true);
         }
@@ -97,7 +97,7 @@ impl Observer {
 
     /// A trigger asks the consumer to clone its session. A message has room for one such request, so an
     /// earlier one is sent first.
-    pub(crate) fn clone_trigger_hit(
+    pub(crate) fn ask_for_clone(
         &mut self,
         client: ClientId,
         id: SessionId,

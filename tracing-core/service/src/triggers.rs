@@ -211,7 +211,7 @@ fn delay_snapshot(
 }
 
 /// The timer of a trigger of CLONE_SNAPSHOT mode.
-pub(crate) fn clone_hit_due(
+pub(crate) fn handle_clone_hit_timer(
     timer: u64,
     sessions: &mut Sessions,
     consumers: &mut Consumers,
@@ -234,7 +234,7 @@ pub(crate) fn tell_hits(session: &mut Session, consumers: &mut Consumers, cx: &m
     };
     for SnapshotHit { hit, .. } in session.snapshot_hits.take_due() {
         cx.spend(limits::WORK_PER_OBSERVED_INSTANCE);
-        consumers.clone_trigger_hit(client, session.id, &hit, &mut cx.out);
+        consumers.ask_for_clone(client, session.id, &hit, &mut cx.out);
     }
 }
 

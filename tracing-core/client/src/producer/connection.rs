@@ -191,12 +191,12 @@ impl ProducerConnection {
             }
             Received::Disconnected => Stepped::Ended(ConnectionEnd::Disconnected),
             Received::Reply { call, result, has_more } => {
-                self.reply(call, result, has_more).map_or(Stepped::Progress, Stepped::Ended)
+                self.handle_reply(call, result, has_more).map_or(Stepped::Progress, Stepped::Ended)
             }
         }
     }
 
-    fn reply(
+    fn handle_reply(
         &mut self,
         call: CallId,
         result: Result<Vec<u8>, Rejected>,
@@ -204,11 +204,11 @@ impl ProducerConnection {
     ) -> Option<ConnectionEnd> {
         let expected = self.expected.remove(&call)?;
         match (expected, result) {
-            (Expected::Initialized, Ok(bytes)) => self.initialized(&bytes),
+            (Expected::Initialized, Ok(bytes)) => self.handle_initialized(&bytes),
             // The service refused the producer, and ignores its requests.
             (Expected::Initialized, Err(_)) => return Some(ConnectionEnd::Disconnected),
             (Expected::Commands, Ok(bytes)) => {
-                if !self.command(&bytes) {
+                if !self.handle_command(&bytes) {
                     return Some(ConnectionEnd::Disconnected);
                 }
                 if has_more {
@@ -287,7 +287,7 @@ impl ProducerConnection {
         self.call(Request::CommitData(CommitDataRequest::default()), Expected::Finished)
     }
 
-    fn initialized(&mut self, bytes: &[u8]) {
+    fn handle_initialized(&mut self, bytes: &[u8]) {
         let reply = InitializeConnectionResponse::decode_without_path(bytes).unwrap_or_default();
         self.direct_patching = reply.direct_smb_patching_supported == Some(true);
         self.by_value = reply.use_shmem_emulation == Some(true);
@@ -326,7 +326,7 @@ impl ProducerConnection {
     }
 
     /// Handles a command; false if it is malformed in a way that ends the connection.
-    fn command(&mut self, bytes: &[u8]) -> bool {
+    fn handle_command(&mut self, bytes: &[u8]) -> bool {
         // An unknown command is from a newer service, for newer producers.
         let Ok(GetAsyncCommandResponse { cmd: Some(command), .. }) =
             GetAsyncCommandResponse::decode_without_path(bytes)
@@ -334,12 +334,12 @@ impl ProducerConnection {
             return true;
         };
         let event = match command {
-            Command::SetupTracing(setup) => return self.setup_tracing(&setup),
+            Command::SetupTracing(setup) => return self.handle_setup_tracing(&setup),
             Command::SetupDataSource(setup) => {
-                SourceEvent::Setup(self.setup(setup.new_instance_id, setup.config))
+                SourceEvent::Setup(self.make_setup(setup.new_instance_id, setup.config))
             }
             Command::StartDataSource(start) => {
-                SourceEvent::Start(self.setup(start.new_instance_id, start.config))
+                SourceEvent::Start(self.make_setup(start.new_instance_id, start.config))
             }
             Command::StopDataSource(stop) => {
                 SourceEvent::Stop(InstanceId::new(stop.instance_id.unwrap_or(0)))
@@ -360,7 +360,7 @@ impl ProducerConnection {
         true
     }
 
-    fn setup(&self, id: Option<u64>, config: Option<Arc<DataSourceConfig>>) -> Setup {
+    fn make_setup(&self, id: Option<u64>, config: Option<Arc<DataSourceConfig>>) -> Setup {
         let config = config.unwrap_or_default();
         let name = config.name.as_deref().unwrap_or_default();
         let state = self.shared.lock();
@@ -373,7 +373,7 @@ impl ProducerConnection {
         }
     }
 
-    fn setup_tracing(&mut self, setup: &GetAsyncCommandResponseSetupTracing) -> bool {
+    fn handle_setup_tracing(&mut self, setup: &GetAsyncCommandResponseSetupTracing) -> bool {
         let came = self.link.take_region();
         if self.arbiter.is_some() {
             // Only once per connection, because writers hold chunks of the first memory.

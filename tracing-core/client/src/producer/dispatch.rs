@@ -33,7 +33,7 @@ enum Phase {
 
 impl Running {
     /// Tells the service, when it is dropped, that the instance has stopped.
-    fn stopped(&self, id: InstanceId) -> Ack {
+    fn stop_ack(&self, id: InstanceId) -> Ack {
         let arbiter = self.arbiter.clone();
         Ack::new(move || {
             if let Some(arbiter) = arbiter {
@@ -47,7 +47,7 @@ impl Running {
 
     /// Stops the data source, which acknowledges it when its data is written.
     fn stop(self, id: InstanceId) {
-        let done = self.stopped(id);
+        let done = self.stop_ack(id);
         if self.phase != Phase::SetUp {
             lock(&self.source).stop(&self.instance, done);
         }
@@ -83,7 +83,7 @@ impl Dispatcher {
                 Some(startup) => self.inbox.recv_timeout(startup.left()),
             };
             let goes_on = match event {
-                Some(event) => self.take(event),
+                Some(event) => self.handle_event(event),
                 None => !self.inbox.is_closed(),
             };
             if !goes_on {
@@ -105,17 +105,17 @@ impl Dispatcher {
     }
 
     /// Handles the events that wait, without waiting for more; false if there were none.
-    pub(super) fn poll(&mut self) -> bool {
+    pub(super) fn process_events(&mut self) -> bool {
         let mut any = false;
         while let Some(event) = self.inbox.try_recv() {
             any = true;
-            self.take(event);
+            self.handle_event(event);
         }
         any
     }
 
     /// Handles one event; false if it was the last.
-    fn take(&mut self, event: SourceEvent) -> bool {
+    fn handle_event(&mut self, event: SourceEvent) -> bool {
         match event {
             SourceEvent::Registered(name, source) => {
                 if let Some(startup) = &mut self.startup {
@@ -145,7 +145,7 @@ impl Dispatcher {
                     startup.unregister(&name);
                 }
             }
-            SourceEvent::Disconnected => self.disconnected(),
+            SourceEvent::Disconnected => self.handle_disconnected(),
             SourceEvent::End => return false,
         }
         true
@@ -195,13 +195,13 @@ impl Dispatcher {
     fn stop(&mut self, id: InstanceId) {
         let Some(running) = self.instances.remove(&id) else { return };
         if let (Some(startup), Some(unbound)) = (&self.startup, running.unbound()) {
-            startup.abort(&unbound, StartupAbort::Ended, running.stopped(id));
+            startup.abort(&unbound, StartupAbort::Ended, running.stop_ack(id));
         } else {
             running.stop(id);
         }
     }
 
-    fn disconnected(&mut self) {
+    fn handle_disconnected(&mut self) {
         if self.startup.as_ref().is_some_and(|startup| startup.is_disconnected()) {
             self.abort_startup(StartupAbort::Disconnected);
         }

@@ -40,13 +40,13 @@ pub(super) struct Backoff {
 
 impl Backoff {
     /// The pause when no service listened.
-    pub(super) fn absent(&mut self) -> Duration {
+    pub(super) fn pause_after_absence(&mut self) -> Duration {
         self.absences = self.absences.saturating_add(1);
         doubled(self.absences, RECONNECT_LAST)
     }
 
     /// The pause after a connection that lasted `lasted`, on which the service `accepted` the producer or not.
-    pub(super) fn lost(&mut self, accepted: bool, lasted: Duration) -> Duration {
+    pub(super) fn pause_after_loss(&mut self, accepted: bool, lasted: Duration) -> Duration {
         self.absences = 0;
         if accepted && lasted >= GOOD_CONNECTION {
             self.losses = 0;
@@ -91,7 +91,7 @@ impl Io {
         let mut link = first.or_else(|| self.connect());
         let mut backoff = Backoff::default();
         loop {
-            let mut pause = backoff.absent();
+            let mut pause = backoff.pause_after_absence();
             if let Some(link) = link.take() {
                 let since = Instant::now();
                 let (end, accepted) = self.serve(link);
@@ -99,7 +99,7 @@ impl Io {
                 if end == ConnectionEnd::Finished {
                     break;
                 }
-                pause = backoff.lost(accepted, since.elapsed());
+                pause = backoff.pause_after_loss(accepted, since.elapsed());
             }
             if self.again.is_none() || !self.pause(pause) {
                 break;

@@ -100,7 +100,7 @@ impl PolledProducer {
                 }
                 None => false,
             };
-            if !self.dispatcher.poll() && !more {
+            if !self.dispatcher.process_events() && !more {
                 return self.connection.is_some();
             }
         }
@@ -136,7 +136,7 @@ impl PolledProducer {
 impl Drop for PolledProducer {
     fn drop(&mut self) {
         self.park.enter();
-        self.dispatcher.poll();
+        self.dispatcher.process_events();
         self.dispatcher.stop_all();
         self.poll();
         self.end();

@@ -36,8 +36,8 @@ impl Alone {
             if woken {
                 self.engine.wake.clear();
             }
-            self.engine.counters.wake(usize::from(due) + usize::from(woken));
-            self.engine.turn();
+            self.engine.counters.count_wake(usize::from(due) + usize::from(woken));
+            self.engine.run_turn();
             // Replies are in the mailboxes of their clients already.
             self.engine.dirty.clear();
         }

@@ -125,15 +125,15 @@ impl Daemon {
             self.engine.watched_turn.begin(began_ns);
             self.descriptors.begin_turn(began_ns);
             self.call_meter.begin_turn(began_ns);
-            self.engine.counters.wake(ready.len());
+            self.engine.counters.count_wake(ready.len());
             self.serve(&mut ready, began_ns);
             self.resume_waiting();
-            self.engine.turn();
+            self.engine.run_turn();
             self.cut_stuck();
             self.resume_accepting();
             self.flush(clock::mono_ns());
             if let Some(slow) = self.engine.watched_turn.end(clock::mono_ns()) {
-                self.engine.counters.slow_turn();
+                self.engine.counters.count_slow_turn();
                 self.engine.log(slow.who, LogLevel::Info, &slow.line);
             }
             let told = ready.iter().any(|event| event.key == KEY_SIGNALS);
@@ -202,7 +202,7 @@ impl Daemon {
             key @ KEY_LISTENERS..FIRST_CLIENT => self.accept(key),
             key => {
                 let client = ClientId::new(key);
-                if self.leave_waiting(client) {
+                if self.hold_if_waiting(client) {
                     return;
                 }
                 if event.readable {
@@ -228,16 +228,16 @@ impl Daemon {
             if self.closer.0.has_too_many_refused(key, self.accepting.count()) {
                 let text =
                     "connections to a socket that were refused do not close: it accepts none";
-                self.engine.fault(None, text);
+                self.engine.log_fault(None, text);
                 return self.accepting.pause(key, clock::boot_ns());
             }
             match self.accepting.next(key, clock::boot_ns()) {
                 Accepted::Connection(port, stream) => {
-                    admitted += usize::from(self.connected(key, port, stream));
+                    admitted += usize::from(self.admit(key, port, stream));
                 }
                 Accepted::Nothing => return,
                 Accepted::Failed(error) => {
-                    self.engine.fault(None, &format!("cannot accept: {error}"));
+                    self.engine.log_fault(None, &format!("cannot accept: {error}"));
                 }
             }
         }
@@ -246,12 +246,12 @@ impl Daemon {
     /// Accepts connections again where that has paused long enough.
     pub(super) fn resume_accepting(&mut self) {
         if let Err(error) = self.accepting.resume_if_due(clock::boot_ns()) {
-            self.engine.fault(None, &format!("cannot accept, and tries again soon: {error}"));
+            self.engine.log_fault(None, &format!("cannot accept, and tries again soon: {error}"));
         }
     }
 
     /// Keeps a connection, or refuses it: false.
-    fn connected(&mut self, listener: u64, port: PortKind, stream: Stream) -> bool {
+    fn admit(&mut self, listener: u64, port: PortKind, stream: Stream) -> bool {
         let client = self.engine.next_client();
         let credentials = match stream.credentials() {
             Ok(credentials) => credentials,
@@ -277,15 +277,15 @@ impl Daemon {
         let slot = match slot {
             Ok(slot) => slot,
             Err(refused) => {
-                let mut peer = self.engine.peer(credentials.uid, credentials.pid);
+                let mut peer = self.engine.local_peer(credentials.uid, credentials.pid);
                 if !known {
                     peer.machine_id = PeerIdentity::machine_id_of(&stream.peer_machine());
                 }
                 if !stream.has_no_descriptors() {
                     closer.refuse(origin, listener, stream);
                 }
-                self.engine.counters.refused();
-                self.engine.fault(about, &refused.to_string());
+                self.engine.counters.count_refusal();
+                self.engine.log_fault(about, &refused.to_string());
                 if port == PortKind::Producer {
                     self.engine.handle_input_about(about, Input::ProducerRefused { client, peer });
                 }
@@ -301,8 +301,8 @@ impl Daemon {
             self.engine.log(about, LogLevel::Error, &format!("{error}"));
             return false;
         }
-        let who = known.then(|| self.engine.peer(credentials.uid, credentials.pid));
-        self.engine.connected(client, port, Link::Socket(Box::new(link)), user, who);
+        let who = known.then(|| self.engine.local_peer(credentials.uid, credentials.pid));
+        self.engine.add_connection(client, port, Link::Socket(Box::new(link)), user, who);
         true
     }
 
@@ -316,7 +316,7 @@ impl Daemon {
         let stuck = closer.poll(clock::boot_ns());
         self.stuck_due = stuck.due_ns;
         for origin in stuck.peers {
-            self.engine.counters.stuck();
+            self.engine.counters.count_stuck();
             self.engine.end_connection(origin.client, &Disconnect::StuckDescriptor);
         }
     }
@@ -349,9 +349,9 @@ impl Daemon {
                     Err(NoRoom::OfUser) => Disconnect::UserDescriptors,
                     Err(NoRoom::OfAll) => Disconnect::AllDescriptors,
                 };
-                self.engine.leave(client, reason);
+                self.engine.end_after_requests(client, reason);
             }
-            Err(reason) => self.engine.leave(client, reason),
+            Err(reason) => self.engine.end_after_requests(client, reason),
         }
     }
 
@@ -369,7 +369,7 @@ impl Daemon {
     }
 
     /// Keeps a connection that is ready for later if its user waits: true. The poller does not look at it meanwhile.
-    fn leave_waiting(&mut self, client: ClientId) -> bool {
+    fn hold_if_waiting(&mut self, client: ClientId) -> bool {
         let Engine { peers, fairness, .. } = &mut self.engine;
         let Some(PeerConnection { link: Link::Socket(link), user, .. }) = peers.get_mut(&client)
         else {
@@ -398,7 +398,7 @@ impl Daemon {
                 let add = |fd| self.poller.add(fd, client.get(), read, write);
                 link.is_polled = link.as_fd().is_some_and(|fd| add(fd).is_ok());
                 if !link.is_polled {
-                    self.engine.leave(client, Disconnect::PeerLeft);
+                    self.engine.end_after_requests(client, Disconnect::PeerLeft);
                     continue;
                 }
             }
@@ -463,7 +463,7 @@ impl Daemon {
         }
         match result {
             Ok(()) => self.after_send(client),
-            Err(reason) => self.engine.leave(client, reason),
+            Err(reason) => self.engine.end_after_requests(client, reason),
         }
     }
 
@@ -483,7 +483,7 @@ impl Daemon {
         link.interest = wanted;
         let modify = |fd| self.poller.modify(fd, client.get(), wanted.read, wanted.write);
         if changed && link.is_polled && link.as_fd().is_none_or(|fd| modify(fd).is_err()) {
-            return self.engine.leave(client, Disconnect::PeerLeft);
+            return self.engine.end_after_requests(client, Disconnect::PeerLeft);
         }
         if drained {
             self.engine.handle_input(Input::Drained { client });

@@ -85,7 +85,7 @@ impl std::fmt::Debug for Engine {
 
 impl Engine {
     /// `wake` is called when another thread has an event for the engine. Without `threads`, files are written by
-    /// the caller of [`turn`](Self::turn).
+    /// the caller of [`run_turn`](Self::run_turn).
     pub(crate) fn new(config: ServiceConfig, log: Log, wake: Wake, threads: bool) -> Self {
         Self {
             machine_name: config.host.machine_name.clone(),
@@ -120,14 +120,14 @@ impl Engine {
         &self.inbox
     }
 
-    /// When [`turn`](Self::turn) must be called at the latest, boot time in ns.
+    /// When [`run_turn`](Self::run_turn) must be called at the latest, boot time in ns.
     pub(crate) fn due_ns(&self) -> Option<u64> {
         let service_ns = self.service.poll_timeout().map(BootTime::as_ns);
         service_ns.into_iter().chain(self.logger.due_ns()).min()
     }
 
     /// Handles everything but sockets: clients of this process, answers of files, timers.
-    pub(crate) fn turn(&mut self) {
+    pub(crate) fn run_turn(&mut self) {
         #[cfg(feature = "host")]
         self.handle_mapped_requests();
         #[cfg(feature = "host")]
@@ -204,7 +204,7 @@ impl Engine {
     // ------------------------------------------------------------ connections
 
     /// This machine's `uid` and `pid`.
-    pub(super) fn peer(&self, uid: u32, pid: Option<i32>) -> service::Peer {
+    pub(super) fn local_peer(&self, uid: u32, pid: Option<i32>) -> service::Peer {
         let machine_name = self.machine_name.clone();
         service::Peer { uid, pid, machine_name, ..service::Peer::default() }
     }
@@ -231,7 +231,7 @@ impl Engine {
         self.dirty.remove(&client);
         self.counters.count_disconnect(reason);
         if let Some(text) = reason.text() {
-            self.fault(about, &format!("{text}, connection closed"));
+            self.log_fault(about, &format!("{text}, connection closed"));
         }
         peer.link.close();
         if peer.announced {
@@ -264,7 +264,7 @@ impl Engine {
                         let request = *request;
                         self.handle_input(Input::ProducerRequest { client, call, request, region });
                     }
-                    other => self.local(client, PortKind::Producer, other),
+                    other => self.handle_local_event(client, PortKind::Producer, other),
                 },
                 AnyLocalEvent::Consumer(event) => match event {
                     LocalEvent::Request { call, request, file, .. } => {
@@ -272,21 +272,21 @@ impl Engine {
                         let file = file.map(|fd| self.files.adopt(fd));
                         self.handle_input(Input::ConsumerRequest { client, call, request, file });
                     }
-                    other => self.local(client, PortKind::Consumer, other),
+                    other => self.handle_local_event(client, PortKind::Consumer, other),
                 },
             }
         }
     }
 
     /// Handles the events that both ports have.
-    fn local<R>(&mut self, client: ClientId, port: PortKind, event: LocalEvent<R>) {
+    fn handle_local_event<R>(&mut self, client: ClientId, port: PortKind, event: LocalEvent<R>) {
         match event {
             LocalEvent::Connected(mailbox) => {
                 let link = Link::Local(mailbox);
-                self.counters.connected();
+                self.counters.count_connection();
                 let user = PeerUser::Local(process::effective_uid());
                 self.peers.insert(client, PeerConnection::new(port, link, user, true));
-                let peer = self.peer(process::effective_uid(), Some(process::pid()));
+                let peer = self.local_peer(process::effective_uid(), Some(process::pid()));
                 self.announce(client, port, peer, true);
             }
             LocalEvent::Drained => self.handle_input(Input::Drained { client }),
@@ -299,7 +299,7 @@ impl Engine {
 
     /// Passes one input to the service and carries out its effects.
     pub(super) fn handle_input(&mut self, input: Input) {
-        let about = input.client().and_then(|client| self.who(client));
+        let about = input.client().and_then(|client| self.connection_user(client));
         self.handle_input_about(about, input);
     }
 
@@ -311,7 +311,7 @@ impl Engine {
         self.watched_turn.task(now.mono_ns, Task::of(&input), about);
         if let Input::ConsumerRequest { request: ConsumerRequest::QueryServiceState(_), .. } = input
         {
-            let counted = Box::new(self.count(about));
+            let counted = Box::new(self.shell_accounts(about));
             self.service.handle(&now, Input::ShellCounted(counted));
         }
         // The service must get nothing from peers whose connection was closed meanwhile.
@@ -322,7 +322,7 @@ impl Engine {
 
     /// What is counted here, for a question about the service.
     #[cfg_attr(not(feature = "host"), allow(unused_variables, reason = "there is one user"))]
-    fn count(&self, asking: Option<ConnectionUser>) -> ShellAccounts {
+    fn shell_accounts(&self, asking: Option<ConnectionUser>) -> ShellAccounts {
         let counters = self.counters.read().to_proto();
         #[cfg(feature = "host")]
         if let (Some(counted), Some(asking)) = (&self.counted, asking) {
@@ -333,7 +333,7 @@ impl Engine {
     }
 
     /// A connection and its user, for the log.
-    pub(super) fn who(&self, client: ClientId) -> Option<ConnectionUser> {
+    pub(super) fn connection_user(&self, client: ClientId) -> Option<ConnectionUser> {
         self.peers.get(&client).map(|peer| ConnectionUser { client, user: peer.user })
     }
 
@@ -386,7 +386,7 @@ impl Engine {
                 let queued = peer.reply(call, result, has_more, region);
                 self.dirty.insert(client);
                 if let Err(error) = queued {
-                    let about = self.who(client);
+                    let about = self.connection_user(client);
                     self.log(about, LogLevel::Error, &format!("reply dropped: {error}"));
                 }
             }
@@ -442,8 +442,8 @@ impl Engine {
     }
 
     /// Counts and logs a fault of a peer.
-    pub(super) fn fault(&mut self, about: Option<ConnectionUser>, text: &str) {
-        self.counters.fault();
+    pub(super) fn log_fault(&mut self, about: Option<ConnectionUser>, text: &str) {
+        self.counters.count_fault();
         self.log(about, LogLevel::Error, text);
     }
 

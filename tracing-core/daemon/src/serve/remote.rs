@@ -150,7 +150,7 @@ impl SocketLink {
         let receive = || stream.receive_all(buf, openable, &mut spare);
         let received = meter.measure(&mut self.call_time, receive);
         let kept = matches!(received, Ok(Received::Bytes(_, Some(_))));
-        descriptors.opened(spare.len() as u64 + u64::from(kept));
+        descriptors.count_opened(spare.len() as u64 + u64::from(kept));
         spare.into_iter().for_each(|fd| self.closer.take(self.origin, fd));
         match received {
             Ok(Received::Nothing) => Ok(()),

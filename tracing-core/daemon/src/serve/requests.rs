@@ -77,7 +77,7 @@ impl Engine {
     }
 
     /// Adds a connection. Without `who`, its first request tells its identity.
-    pub(crate) fn connected(
+    pub(crate) fn add_connection(
         &mut self,
         client: ClientId,
         port: PortKind,
@@ -85,7 +85,7 @@ impl Engine {
         user: PeerUser,
         who: Option<service::Peer>,
     ) {
-        self.counters.connected();
+        self.counters.count_connection();
         let mut peer = PeerConnection::new(port, link, user, who.is_some());
         (peer.served, peer.sent) = self.fairness.now();
         self.peers.insert(client, peer);
@@ -100,7 +100,7 @@ impl Engine {
     }
 
     /// The queue of replies of `client` is empty.
-    pub(crate) fn drained(&mut self, client: ClientId) {
+    pub(crate) fn handle_drained(&mut self, client: ClientId) {
         if self.peers.contains_key(&client) {
             self.handle_input(Input::Drained { client });
         }
@@ -113,7 +113,7 @@ impl Engine {
         };
         peer.announced = true;
         let (port, machine) = (peer.port, peer.link.machine());
-        let mut who = self.peer(0, None);
+        let mut who = self.local_peer(0, None);
         who.by_value = true;
         if let Some(identity) = identity {
             who.uid = identity.uid.unwrap_or(0).cast_unsigned();
@@ -172,7 +172,7 @@ impl Engine {
     }
 
     /// The connection is over. It ends once all that its peer sent before is handled.
-    pub(crate) fn leave(&mut self, client: ClientId, reason: Disconnect) {
+    pub(crate) fn end_after_requests(&mut self, client: ClientId, reason: Disconnect) {
         let Some(peer) = self.peers.get_mut(&client) else { return };
         peer.ended = Some(reason);
         if let Some(host) = peer.link.host() {
@@ -228,7 +228,7 @@ impl Engine {
             let HeldRequest { call, request, uid } = held;
             if self.peers.contains_key(&client) {
                 if let Err(why) = &region {
-                    self.fault(self.who(client), &why.to_string());
+                    self.log_fault(self.connection_user(client), &why.to_string());
                 }
                 let region = region.ok();
                 self.handle_input(Input::ProducerRequest { client, call, request, region });
@@ -265,7 +265,7 @@ impl Engine {
         match rights.and_then(|rights| self.files.adopt_from_peer(fd, rights)) {
             Ok(file) => Some(file),
             Err(why) => {
-                self.fault(self.who(client), &format!("a file refused: {why}"));
+                self.log_fault(self.connection_user(client), &format!("a file refused: {why}"));
                 None
             }
         }

@@ -89,7 +89,7 @@ fn add(counter: &AtomicU64, more: u64) {
 }
 
 impl Counters {
-    pub(super) fn connected(&self) {
+    pub(super) fn count_connection(&self) {
         add(&self.connections, 1);
     }
 
@@ -107,26 +107,26 @@ impl Counters {
         }
     }
 
-    pub(super) fn fault(&self) {
+    pub(super) fn count_fault(&self) {
         add(&self.faults, 1);
     }
 
     #[cfg(feature = "host")]
-    pub(super) fn refused(&self) {
+    pub(super) fn count_refusal(&self) {
         add(&self.refused, 1);
     }
 
     #[cfg(feature = "host")]
-    pub(super) fn slow_turn(&self) {
+    pub(super) fn count_slow_turn(&self) {
         add(&self.slow_turns, 1);
     }
 
     #[cfg(feature = "host")]
-    pub(super) fn stuck(&self) {
+    pub(super) fn count_stuck(&self) {
         add(&self.stuck, 1);
     }
 
-    pub(super) fn wake(&self, events: usize) {
+    pub(super) fn count_wake(&self, events: usize) {
         add(&self.wakes, 1);
         add(&self.events, events as u64);
     }

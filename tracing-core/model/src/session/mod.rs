@@ -98,11 +98,11 @@ pub enum Action {
     FlushTimeout,
     /// `tracing-core/service/src/session/read.rs`: the consumer reads what is in the buffer.
     Read,
-    /// `tracing-core/service/src/session/write.rs`, `due`: the timer of the file.
+    /// `tracing-core/service/src/session/write.rs`, `handle_timer`: the timer of the file.
     FileTimer,
     /// `tracing-core/daemon/src/serve/files/mod.rs`: the shell does what it was asked first, and answers.
     ShellWorks,
-    /// `tracing-core/service/src/session/clone.rs`, `request`: the second consumer asks for a clone.
+    /// `tracing-core/service/src/session/clone.rs`, `handle_request`: the second consumer asks for a clone.
     AskClone,
     /// `tracing-core/service/src/session/clone.rs`, `take_copy_answer`: the shell could not copy the file,
     /// or took too long.

@@ -100,7 +100,7 @@ impl CommandQueue {
     }
 
     /// The place of the command that waits and that this one covers.
-    fn covered(&self, command: &Command) -> Option<usize> {
+    fn find_covered(&self, command: &Command) -> Option<usize> {
         if !matches!(command, Command::Flush(..) | Command::Clear(_)) {
             // Thousands of others may wait.
             return None;
@@ -118,12 +118,12 @@ impl CommandQueue {
 
     /// Whether this command would wait until the producer asks for commands, beside those that do.
     pub(crate) fn adds_unasked(&self, command: &Command) -> bool {
-        !self.is_asked() && self.covered(command).is_none()
+        !self.is_asked() && self.find_covered(command).is_none()
     }
 
     /// Joins a command with the one that waits and that it covers.
     fn join(&mut self, command: Command) -> Command {
-        let older = self.covered(&command).and_then(|at| self.waiting.remove(at));
+        let older = self.find_covered(&command).and_then(|at| self.waiting.remove(at));
         match (older, command) {
             (Some(Command::Flush(_, older, was)), Command::Flush(id, newer, flags)) => {
                 // What is flushed for several reasons has none.
@@ -150,7 +150,7 @@ impl CommandQueue {
     }
 
     /// The transport has sent everything.
-    pub(crate) fn drained(&mut self, out: &mut EffectQueue, client: ClientId) {
+    pub(crate) fn handle_drained(&mut self, out: &mut EffectQueue, client: ClientId) {
         self.in_flight_bytes = 0;
         self.send(out, client);
     }

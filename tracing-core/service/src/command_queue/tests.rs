@@ -68,7 +68,7 @@ impl Test {
     fn drained(&mut self) -> Vec<String> {
         let mut all = Vec::new();
         loop {
-            self.queue.drained(&mut self.out, CLIENT);
+            self.queue.handle_drained(&mut self.out, CLIENT);
             let sent = self.sent();
             if sent.is_empty() {
                 return all;
@@ -121,7 +121,7 @@ fn one_command_may_be_longer_than_the_window() {
 fn nothing_is_sent_before_the_producer_asks() {
     let (mut queue, mut out) = (CommandQueue::new(1000), EffectQueue::default());
     queue.push(Command::SetUpTracing(0, None), &mut out, CLIENT);
-    queue.drained(&mut out, CLIENT);
+    queue.handle_drained(&mut out, CLIENT);
     assert_eq!((out.len(), queue.len_unasked(), queue.is_asked()), (0, 1, false));
     queue.open(CallId::new(7), &mut out, CLIENT);
     assert_eq!((out.len(), queue.len_unasked()), (1, 0));

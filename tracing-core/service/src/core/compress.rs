@@ -39,7 +39,7 @@ impl Service {
             self.cx.out.about = Some(session.uid);
             if !compressing.charge(user, &mut self.cx.accounts) {
                 session.compression.note_refusal(session.id, session.uid, &mut self.cx);
-                return self.after_piece(id);
+                return self.continue_pass(id);
             }
             match compressing.step(self.compressions.piece_bytes) {
                 Some(bytes) => {
@@ -59,12 +59,12 @@ impl Service {
             if session.life.is_freed() {
                 stop::limit_file_stall(id, &mut self.cx);
             }
-            return self.after_piece(id);
+            return self.continue_pass(id);
         }
     }
 
     /// The pass of a session goes on: to the codec, or to where it was read for.
-    fn after_piece(&mut self, id: SessionId) {
+    fn continue_pass(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get(id) else { return };
         if session.compression.pass.as_ref().is_some_and(Compressing::is_due) {
             self.compressions.waiting.push_back(id);

@@ -21,7 +21,7 @@ use abi::ids::{ClientId, SessionId};
 const CHANGE: &str = "ChangeTraceConfig";
 
 impl Service {
-    pub(super) fn consumer_request(
+    pub(super) fn handle_consumer_request(
         &mut self,
         caller: Caller,
         request: Request,
@@ -47,7 +47,7 @@ impl Service {
     }
 
     /// A consumer has received what was sent to it. Its answers go on behind its requests that wait.
-    pub(super) fn consumer_drained(&mut self, client: ClientId) {
+    pub(super) fn handle_consumer_drained(&mut self, client: ClientId) {
         let (now_ns, per_peer) = (self.cx.now.boot_ns, self.work_queue.per_peer);
         let Some(consumer) = self.consumers.get_mut(client) else { return };
         let work = &mut consumer.work;
@@ -73,7 +73,7 @@ impl Service {
     }
 
     /// The connection of a consumer is closed.
-    pub(super) fn consumer_disconnected(&mut self, client: ClientId) {
+    pub(super) fn handle_consumer_disconnected(&mut self, client: ClientId) {
         let mut consumer = self.consumers.get_mut(client);
         if let Some(consumer) = &mut consumer {
             let out = &mut self.cx.out;
@@ -104,7 +104,7 @@ impl Service {
             self.work_queue.release(User::of(&consumer.peer), less);
         }
         let cx = &mut self.cx;
-        let session = self.consumers.disconnected(client, &mut cx.out);
+        let session = self.consumers.remove_connection(client, &mut cx.out);
         self.clones.abandon_of(client, cx);
         if let Some(session) = session {
             cx.then(Step::Free { session, reason: None });
@@ -130,7 +130,7 @@ impl Service {
         match request {
             Request::EnableTracing(r) => {
                 let (consumers, producers) = (&mut self.consumers, &mut self.producers);
-                let job = enable::request(caller, r, file, cx, consumers, producers);
+                let job = enable::handle_request(caller, r, file, cx, consumers, producers);
                 if let Some(job) = job {
                     self.check_config(client, job, left);
                 }
@@ -139,7 +139,7 @@ impl Service {
             Request::CloneSession(r) => {
                 let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
                 let (buffers, call) = (&mut self.buffers, CloneCall { caller, request: &r, file });
-                return self.clones.request(call, sessions, consumers, buffers, cx);
+                return self.clones.handle_request(call, sessions, consumers, buffers, cx);
             }
             _ => file.close(&mut cx.out),
         }
@@ -159,13 +159,13 @@ impl Service {
             }
             Request::ReadBuffers(_) => {
                 let (consumers, out) = (&mut self.consumers, &mut cx.out);
-                if read::request(caller, consumers, &self.sessions, out) {
+                if read::handle_request(caller, consumers, &self.sessions, out) {
                     self.continue_read(client);
                 }
             }
-            Request::Flush(r) => self.flush_request(caller, session, &r),
-            Request::GetTraceStats(_) => self.stats_request(caller, session),
-            Request::ObserveEvents(r) => self.observe(caller, session, &r.events_to_observe),
+            Request::Flush(r) => self.handle_flush_request(caller, session, &r),
+            Request::GetTraceStats(_) => self.handle_stats_request(caller, session),
+            Request::ObserveEvents(r) => self.handle_observe_request(caller, session, &r.events_to_observe),
             Request::QueryServiceState(r) => {
                 let sessions_only = r.sessions_only.unwrap_or(false);
                 query::ask(caller, sessions_only, &mut self.consumers);
@@ -176,10 +176,10 @@ impl Service {
                 query::refuse_save_for_bugreport(caller, &mut cx.out)
             }
             Request::Detach(r) => {
-                self.detach_request(caller, session, r.key.unwrap_or_default());
+                self.handle_detach_request(caller, session, r.key.unwrap_or_default());
             }
-            Request::Attach(r) => self.attach_request(caller, &r.key.unwrap_or_default()),
-            Request::ChangeTraceConfig(r) => self.change_request(caller, session, r, left),
+            Request::Attach(r) => self.handle_attach_request(caller, &r.key.unwrap_or_default()),
+            Request::ChangeTraceConfig(r) => self.handle_change_request(caller, session, r, left),
         }
     }
 
@@ -197,7 +197,7 @@ impl Service {
         {
             return consumer.work.todo.push_front(Todo::Check(job));
         }
-        enable::checked(client, *job, checked, &self.sessions, &mut self.consumers, cx);
+        enable::handle_check_result(client, *job, checked, &self.sessions, &mut self.consumers, cx);
     }
 
     /// Whether memory of former sessions of a user has to go before the next one begins. It is on the account of the
@@ -208,7 +208,7 @@ impl Service {
         !job.is_exclusive() && consumer.is_some_and(|consumer| is_there(consumer.peer.uid))
     }
 
-    fn flush_request(
+    fn handle_flush_request(
         &mut self,
         caller: Caller,
         session: Option<SessionId>,
@@ -222,7 +222,7 @@ impl Service {
         self.cx.then(Step::Flush { session, timeout_ms, flags, then });
     }
 
-    fn stats_request(
+    fn handle_stats_request(
         &mut self,
         caller: Caller,
         session: Option<SessionId>,
@@ -243,7 +243,7 @@ impl Service {
     }
 
     /// A session that is not set up is left when it is: a consumer that attaches then finds one that records.
-    fn detach_request(
+    fn handle_detach_request(
         &mut self,
         caller: Caller,
         session: Option<SessionId>,
@@ -267,7 +267,7 @@ impl Service {
         self.reply_result(caller, "Detach", result);
     }
 
-    fn attach_request(&mut self, caller: Caller, key: &str) {
+    fn handle_attach_request(&mut self, caller: Caller, key: &str) {
         let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
         match detach::attach(caller.client, key, sessions, consumers, &mut self.cx) {
             Ok(session) => {
@@ -278,7 +278,7 @@ impl Service {
         }
     }
 
-    fn change_request(
+    fn handle_change_request(
         &mut self,
         caller: Caller,
         session: Option<SessionId>,
@@ -357,7 +357,7 @@ impl Service {
         }
     }
 
-    fn observe(
+    fn handle_observe_request(
         &mut self,
         caller: Caller,
         session: Option<SessionId>,

@@ -100,40 +100,40 @@ impl Service {
                 self.sessions.note_loss(None, &loss, cx);
             }
             Input::ProducerRequest { client, call, request, region } => {
-                self.producer_request(Caller { client, call }, request, region);
+                self.handle_producer_request(Caller { client, call }, request, region);
             }
-            Input::ProducerDisconnected { client } => self.producer_disconnected(client, None),
+            Input::ProducerDisconnected { client } => self.handle_producer_disconnected(client, None),
             Input::ProducerCut { client, why } => {
-                self.producer_disconnected(client, Some(why.into()));
+                self.handle_producer_disconnected(client, Some(why.into()));
             }
             Input::ConsumerConnected { client, peer } => {
                 self.consumers.add_connection(client, peer)
             }
             Input::ConsumerRequest { client, call, request, file } => {
                 let caller = Caller { client, call };
-                self.consumer_request(caller, request, RequestFile::new(file));
+                self.handle_consumer_request(caller, request, RequestFile::new(file));
             }
-            Input::ConsumerDisconnected { client } => self.consumer_disconnected(client),
+            Input::ConsumerDisconnected { client } => self.handle_consumer_disconnected(client),
             Input::FileCreated { token, result } => {
-                enable::file_created(token, result, &mut self.sessions, cx);
+                enable::handle_file_created(token, result, &mut self.sessions, cx);
             }
             Input::FileWritten { file, result } => {
                 if let Some(result) = self.clones.take_copy_answer(file, result, cx) {
-                    write::written(file, result, &mut self.sessions, cx);
+                    write::handle_file_written(file, result, &mut self.sessions, cx);
                 }
             }
             Input::PrioritySet { token, result } => {
-                enable::priority_set(token, result, &mut self.sessions, cx);
+                enable::handle_priority_set(token, result, &mut self.sessions, cx);
             }
             Input::Drained { client } => {
                 if self.consumers.get(client).is_some() {
-                    self.consumer_drained(client);
+                    self.handle_consumer_drained(client);
                 } else {
-                    self.producers.drained(client, &mut cx.out);
+                    self.producers.handle_drained(client, &mut cx.out);
                 }
             }
             Input::FramesDecoded { client, refused, bytes } => {
-                self.frames_decoded(client, refused, bytes);
+                self.handle_frames_decoded(client, refused, bytes);
             }
             Input::ShellCounted(accounts) => self.shell = *accounts,
         }
@@ -177,7 +177,7 @@ impl Service {
     fn end_turn(&mut self) {
         self.run_steps();
         while let Some(client) = self.cx.out.next_to_disconnect() {
-            self.producer_disconnected(client, Some(Reason::CutNotReading));
+            self.handle_producer_disconnected(client, Some(Reason::CutNotReading));
             self.run_steps();
             self.cx.out.disconnect(client);
         }

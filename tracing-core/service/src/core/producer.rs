@@ -18,7 +18,7 @@ use abi::shm::Region;
 use protos::{CommitDataRequest, CommitDataRequestChunksToMove};
 
 impl Service {
-    pub(super) fn producer_request(
+    pub(super) fn handle_producer_request(
         &mut self,
         caller: Caller,
         request: Request,
@@ -115,11 +115,11 @@ impl Service {
                 let instance = InstanceId::new(r.data_source_id.unwrap_or(0));
                 let refused = r.refused == Some(true);
                 let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
-                start::instance_started(producer, instance, refused, sessions, consumers, cx);
+                start::handle_instance_started(producer, instance, refused, sessions, consumers, cx);
             }
             Request::NotifyDataSourceStopped(r) => {
                 let key = (id, InstanceId::new(r.data_source_id.unwrap_or(0)));
-                stop::instance_stopped(key, &mut self.sessions, &mut self.consumers, cx);
+                stop::handle_instance_stopped(key, &mut self.sessions, &mut self.consumers, cx);
             }
             Request::ActivateTriggers(r) => {
                 return self.activate(id, call, r.trigger_names, 0, left);
@@ -194,8 +194,8 @@ impl Service {
     }
 
     /// The connection of a producer is closed; by us, if there is a reason.
-    pub(super) fn producer_disconnected(&mut self, client: ClientId, cut: Option<Reason>) {
-        let Some(id) = self.producers.disconnected(client) else { return };
+    pub(super) fn handle_producer_disconnected(&mut self, client: ClientId, cut: Option<Reason>) {
+        let Some(id) = self.producers.remove_connection(client) else { return };
         let Some(producer) = self.producers.get_mut(id) else { return };
         if let Some(reason) = cut {
             let amount = Amount { count: 1, at_least: true };
@@ -265,7 +265,7 @@ impl Service {
             if self.buffers.get_mut(id).is_some_and(TraceBuffer::take_quarter)
                 && let Some(session) = self.sessions.of_buffer(id)
             {
-                clear::ring_written(session, id, &mut self.producers, &mut self.cx);
+                clear::handle_ring_written(session, id, &mut self.producers, &mut self.cx);
             }
         }
     }

@@ -42,14 +42,14 @@ impl Service {
             }
             Step::FlushAcked { producer, upto } => {
                 let Some(producer) = self.producers.get_mut(producer) else { return };
-                flush::acked(producer, upto, &mut self.sessions, cx);
+                flush::handle_ack(producer, upto, &mut self.sessions, cx);
             }
             Step::AfterFlush { session, then, success } => {
-                flush::after(session, self.sessions.get_mut(session), then, success, cx);
+                flush::continue_after(session, self.sessions.get_mut(session), then, success, cx);
             }
             Step::ForgetProducer(id) => {
                 let Some(mut producer) = self.producers.forget(id, &mut cx.out) else { return };
-                flush::acked(&mut producer, FlushId::new(u64::MAX), &mut self.sessions, cx);
+                flush::handle_ack(&mut producer, FlushId::new(u64::MAX), &mut self.sessions, cx);
                 let less = producer.work.take_counted();
                 self.work_queue.release(User::of(&producer.peer), less);
             }
@@ -100,8 +100,8 @@ impl Service {
             Step::Configure(_) => {
                 enable::configure(session, &self.sources, cx);
             }
-            Step::Configured(_) => enable::configured(session, consumers, cx),
-            Step::Start(_) => start::session(session, consumers, cx),
+            Step::Configured(_) => enable::finish_set_up(session, consumers, cx),
+            Step::Start(_) => start::start_session(session, consumers, cx),
             Step::Flush { timeout_ms, flags, then, .. } => {
                 flush::flush(session, timeout_ms, flags, then, producers, consumers, cx);
             }
@@ -125,9 +125,9 @@ impl Service {
             Step::ReportEnd(_) => stop::report_end(session, consumers, cx),
             Step::WriteFile(_) => write::begin(session, cx),
             Step::ContinueFile(id) => self.continue_file(id),
-            Step::FileClosed(_) => write::closed(session, cx),
+            Step::FileClosed(_) => write::handle_file_closed(session, cx),
             Step::CloneWritten { error, .. } => {
-                pending_clone::written(session, error.as_ref(), consumers, cx);
+                pending_clone::handle_clone_written(session, error.as_ref(), consumers, cx);
             }
             Step::FailCloneReply { reason, .. } => {
                 pending_clone::fail_reply(session, reason, consumers, cx);
@@ -161,7 +161,7 @@ impl Service {
         let Self { cx, clones, sessions, producers, buffers, .. } = self;
         let Some(session) = sessions.get_mut(id).filter(|_| !clones.holds_file(id)) else { return };
         let (mut context, (out, timers)) = PassContext::new(cx, producers, buffers, totals);
-        let is_full = write::passes(session, &mut context, out, timers);
+        let is_full = write::write_passes(session, &mut context, out, timers);
         let bytes = context.cost_bytes as u64;
         cx.spend_on_reading(bytes, limits::WORK_PER_READ_BYTE);
         if is_full {

@@ -27,7 +27,7 @@ impl Service {
                 continue;
             }
             let before = self.cx.unpaid_work();
-            self.timer_due(kind, id);
+            self.handle_timer(kind, id);
             self.run_steps();
             let cost = self.cx.unpaid_work().saturating_sub(before);
             if let Some(session) = owner.and_then(|owner| self.sessions.get_mut(owner)) {
@@ -55,32 +55,32 @@ impl Service {
     }
 
     /// Hands a timer that is due to its owner.
-    fn timer_due(&mut self, kind: TimerKind, id: u64) {
+    fn handle_timer(&mut self, kind: TimerKind, id: u64) {
         let cx = &mut self.cx;
         match kind {
             TimerKind::FlushTimeout => {
-                return flush::timed_out(FlushId::new(id), &self.sessions, cx);
+                return flush::handle_timeout(FlushId::new(id), &self.sessions, cx);
             }
-            TimerKind::CloneCopy => return clone::copy_too_slow(CloneId::new(id), cx),
+            TimerKind::CloneCopy => return clone::handle_copy_timeout(CloneId::new(id), cx),
             TimerKind::CloneHit => {
                 let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
-                return triggers::clone_hit_due(id, sessions, consumers, cx);
+                return triggers::handle_clone_hit_timer(id, sessions, consumers, cx);
             }
             _ => {}
         }
         let Some(session) = self.sessions.get_mut(SessionId::new(id)) else { return };
         match kind {
             TimerKind::FlushTimeout | TimerKind::CloneCopy | TimerKind::CloneHit => {}
-            TimerKind::StopTimeout => stop::stop_timed_out(session, cx),
-            TimerKind::FileStall => stop::file_stalled(session, cx),
-            TimerKind::TriggerTimeout => stop::trigger_timed_out(session, cx),
+            TimerKind::StopTimeout => stop::handle_stop_timeout(session, cx),
+            TimerKind::FileStall => stop::handle_file_stall(session, cx),
+            TimerKind::TriggerTimeout => stop::handle_trigger_timeout(session, cx),
             TimerKind::TriggerStop => cx.then(stop::flush_and_disable(session.id)),
-            TimerKind::Duration => stop::duration_ended(session, cx),
-            TimerKind::SlowStart => start::slow_start_due(session, cx),
-            TimerKind::Snapshot => start::snapshot_due(session, cx),
-            TimerKind::FileWrite => write::due(session, cx),
-            TimerKind::Flush => flush::periodic_due(session, cx),
-            TimerKind::ClearState => clear::due(session, &mut self.producers, cx),
+            TimerKind::Duration => stop::handle_duration_end(session, cx),
+            TimerKind::SlowStart => start::handle_slow_start_timer(session, cx),
+            TimerKind::Snapshot => start::take_snapshot(session, cx),
+            TimerKind::FileWrite => write::handle_timer(session, cx),
+            TimerKind::Flush => flush::handle_timer(session, cx),
+            TimerKind::ClearState => clear::handle_timer(session, &mut self.producers, cx),
         }
     }
 }

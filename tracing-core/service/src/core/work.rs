@@ -64,7 +64,7 @@ impl Service {
 
     /// Charges a peer for what the transport decoded, and for frames that it answered by itself: these cost what
     /// requests do.
-    pub(super) fn frames_decoded(&mut self, client: ClientId, refused: u64, bytes: usize) {
+    pub(super) fn handle_frames_decoded(&mut self, client: ClientId, refused: u64, bytes: usize) {
         let owner = match self.producers.id_of(client) {
             Some(id) => WorkOwner::Producer(id),
             None => WorkOwner::Consumer(client),
@@ -290,8 +290,8 @@ impl Service {
         }
         for then in scrape.then {
             match then {
-                ScrapeThen::Flush(then, success) => flush::scraped(session, then, success, cx),
-                ScrapeThen::End => stop::scraped(session, cx),
+                ScrapeThen::Flush(then, success) => flush::handle_scrape_end(session, then, success, cx),
+                ScrapeThen::End => stop::handle_scrape_end(session, cx),
             }
         }
     }
@@ -304,7 +304,7 @@ impl Service {
         };
         let (producers, consumers) = (&mut self.producers, &mut self.consumers);
         let (sources, cx) = (&self.sources, &mut self.cx);
-        if !set_up::all(session, &mut job, end, sources, producers, consumers, cx) {
+        if !set_up::continue_set_up(session, &mut job, end, sources, producers, consumers, cx) {
             return session.work.todo.push_front(Todo::SetUp(job));
         }
         if session.life.waits_for(SetUpWait::Sources) {
@@ -321,7 +321,7 @@ impl Service {
             return;
         };
         let (producers, consumers) = (&mut self.producers, &mut self.consumers);
-        let next = start::instances(session, after, end, producers, consumers, &mut self.cx);
+        let next = start::start_instances(session, after, end, producers, consumers, &mut self.cx);
         if next.is_some() {
             session.work.todo.push_front(Todo::Start(next));
         }
@@ -351,7 +351,7 @@ impl Service {
         let end = self.cx.work.saturating_add(left);
         let Some(session) = self.sessions.get_mut(id) else { return };
         let (producers, consumers) = (&mut self.producers, &mut self.consumers);
-        let next = stop::instances(session, after, end, producers, consumers, &mut self.cx);
+        let next = stop::stop_instances(session, after, end, producers, consumers, &mut self.cx);
         if next.is_some() {
             session.work.todo.push_front(Todo::Stop(next));
         }

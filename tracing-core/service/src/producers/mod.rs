@@ -438,7 +438,7 @@ impl Producers {
 
     /// Forgets a connection. Its producer, if it is one, gets no commands any more, but stays until
     /// [`forget`](Self::forget).
-    pub(crate) fn disconnected(&mut self, client: ClientId) -> Option<ProducerId> {
+    pub(crate) fn remove_connection(&mut self, client: ClientId) -> Option<ProducerId> {
         let id = self.connections.remove(&client)?.id?;
         if let Some(producer) = self.by_id.get_mut(&id) {
             producer.gone = true;
@@ -507,10 +507,10 @@ impl Producers {
     }
 
     /// The transport of a connection has sent everything.
-    pub(crate) fn drained(&mut self, client: ClientId, out: &mut EffectQueue) {
+    pub(crate) fn handle_drained(&mut self, client: ClientId, out: &mut EffectQueue) {
         let producer = self.id_of(client).and_then(|id| self.by_id.get_mut(&id));
         if let Some(producer) = producer.filter(|producer| !producer.gone) {
-            producer.commands.drained(out, client);
+            producer.commands.handle_drained(out, client);
         }
     }
 

@@ -16,7 +16,7 @@ use abi::ids::{BufferId, InstanceId, ProducerId};
 use abi::map::BlockMap;
 
 /// The timer of the periodic clear.
-pub(crate) fn due(session: &Session, producers: &mut Producers, cx: &mut Context) {
+pub(crate) fn handle_timer(session: &Session, producers: &mut Producers, cx: &mut Context) {
     let config = session.config.incremental_state_config.as_ref();
     let period_ms = config.and_then(|c| c.clear_period_ms).unwrap_or(0);
     debug_assert!(session.state() == SessionState::Started, "the timer ends with the recording");
@@ -27,7 +27,7 @@ pub(crate) fn due(session: &Session, producers: &mut Producers, cx: &mut Context
 
 /// Another quarter of this ring was written. Nothing is asked for if the config says when, or if a file gets the
 /// packets before they are overwritten.
-pub(crate) fn ring_written(
+pub(crate) fn handle_ring_written(
     session: &mut Session,
     ring: BufferId,
     producers: &mut Producers,

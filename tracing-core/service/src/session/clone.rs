@@ -92,7 +92,7 @@ impl Clones {
     }
 
     /// A consumer asks for a clone.
-    pub(crate) fn request(
+    pub(crate) fn handle_request(
         &mut self,
         call: CloneCall<'_>,
         sessions: &mut Sessions,
@@ -505,7 +505,7 @@ impl Clones {
     ) {
         let Some(number) = buffers.detach(id, charge, fresh) else { return };
         for part in self.pending.values_mut().flat_map(|clone| clone.parts.values_mut()) {
-            part.source_detached(id, number);
+            part.note_source_detached(id, number);
         }
     }
 
@@ -534,6 +534,6 @@ fn reserve(
 }
 
 /// The timer of a copy: its file is a pipe that nobody reads, or on a disk that is too slow.
-pub(crate) fn copy_too_slow(clone: CloneId, cx: &mut Context) {
+pub(crate) fn handle_copy_timeout(clone: CloneId, cx: &mut Context) {
     cx.then(Step::EndClone { clone, error: Some(CloneError::CopyTooSlow) });
 }

@@ -121,7 +121,7 @@ pub(crate) fn check_values(config: &TraceConfig) -> Result<(), ConfigError> {
     check_buffers(config)
 }
 
-fn guarded(config: &TraceConfig) -> bool {
+fn has_guardrails(config: &TraceConfig) -> bool {
     config.enable_extra_guardrails.unwrap_or(false)
 }
 
@@ -135,7 +135,7 @@ pub(crate) fn stop_timeout_ms(config: &TraceConfig) -> u32 {
 
 /// The longest duration, ms.
 pub(crate) fn duration_max(config: &TraceConfig) -> u64 {
-    if guarded(config) { limits::GUARDRAIL_DURATION_MS_MAX } else { limits::DURATION_MS_MAX }
+    if has_guardrails(config) { limits::GUARDRAIL_DURATION_MS_MAX } else { limits::DURATION_MS_MAX }
 }
 
 fn check_duration(config: &TraceConfig) -> Result<(), ConfigError> {
@@ -145,7 +145,7 @@ fn check_duration(config: &TraceConfig) -> Result<(), ConfigError> {
         return Err(ConfigError::DurationTooLong {
             duration_ms: duration,
             max_ms: max,
-            guardrails: guarded(config),
+            guardrails: has_guardrails(config),
         });
     }
     Ok(())
@@ -199,7 +199,7 @@ fn duplicate<'a>(names: &mut [&'a str]) -> Option<&'a str> {
 }
 
 fn check_guardrails(config: &TraceConfig) -> Result<(), ConfigError> {
-    if !guarded(config) {
+    if !has_guardrails(config) {
         return Ok(());
     }
     if config.deferred_start.unwrap_or(false) {

@@ -118,7 +118,7 @@ impl Part {
     }
 
     /// The buffer that it is copied from is detached, and has this number now.
-    pub(crate) fn source_detached(&mut self, id: BufferId, number: u64) {
+    pub(crate) fn note_source_detached(&mut self, id: BufferId, number: u64) {
         if let PartBytes::Copying(_, source) = &mut self.bytes
             && *source == CopySource::Buffer(id)
         {

@@ -40,7 +40,7 @@ use abi::ids::{ClientId, FileId, SessionId, ShellToken};
 use abi::sync::Arc;
 
 /// A consumer asks for a session, or to be told of the end of the one it has. Returns what is to be checked.
-pub(crate) fn request(
+pub(crate) fn handle_request(
     caller: Caller,
     request: EnableTracingRequest,
     mut file: RequestFile,
@@ -94,7 +94,7 @@ fn reserved_field(config: &TraceConfig) -> Option<&'static str> {
 }
 
 /// The checks that need nothing but the config are done: goes on with those that look at other sessions.
-pub(crate) fn checked(
+pub(crate) fn handle_check_result(
     client: ClientId,
     job: Checking,
     checked: Result<Option<Checked>, ConfigError>,
@@ -274,7 +274,7 @@ fn waiting_for(what: SetUpWait, sessions: &mut Sessions) -> Option<&mut Session>
 }
 
 /// The shell created the file that an `EnableTracing` waits for, or could not.
-pub(crate) fn file_created(
+pub(crate) fn handle_file_created(
     token: ShellToken,
     result: Result<FileId, FileError>,
     sessions: &mut Sessions,
@@ -302,7 +302,7 @@ pub(crate) fn file_created(
 }
 
 /// The shell's answer to a `SetPriority`.
-pub(crate) fn priority_set(
+pub(crate) fn handle_priority_set(
     token: ShellToken,
     result: Result<(), String>,
     sessions: &mut Sessions,
@@ -446,7 +446,7 @@ pub(crate) fn configure(session: &mut Session, sources: &Sources, cx: &mut Conte
 }
 
 /// All data sources are set up.
-pub(crate) fn configured(session: &mut Session, consumers: &mut Consumers, cx: &mut Context) {
+pub(crate) fn finish_set_up(session: &mut Session, consumers: &mut Consumers, cx: &mut Context) {
     session.set_state(cx, SessionState::Configured);
     if session.match_budget_exceeded {
         let error = SessionError::MatchCostExceeded;

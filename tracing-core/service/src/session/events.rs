@@ -146,7 +146,7 @@ impl UnreadEvents {
 
     /// Keeps a snapshot of the clocks unless the newest one says the same.
     pub(crate) fn add_snapshot(&mut self, now: &Now) {
-        if self.snapshots.back().is_some_and(|newest| !clocks::drifted(newest, now)) {
+        if self.snapshots.back().is_some_and(|newest| !clocks::have_drifted(newest, now)) {
             return;
         }
         if self.snapshots.len() >= self.limits.snapshots_pending_max {

@@ -153,7 +153,7 @@ impl SessionFile {
     }
 
     /// A `WriteFile` was answered. Returns whether the file is closed now.
-    pub(crate) fn written(&mut self) -> bool {
+    pub(crate) fn note_answer(&mut self) -> bool {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.closing && self.in_flight == 0
     }

@@ -56,7 +56,7 @@ pub(crate) fn flush(
     if let Some(error) = refusal {
         return refuse(session, &error, then, consumers, cx);
     }
-    let asked = asked(session, then, producers);
+    let asked = instances_to_ask(session, then, producers);
     cx.spend(limits::WORK_PER_ENTRY.saturating_mul(session.instances.len() as u64));
     let (user, answers) = (User::local(session.uid), asked.len());
     if !cx.accounts.charge(user, Resource::Answers, answers) {
@@ -79,7 +79,7 @@ pub(crate) fn flush(
     for (producer, instances) in asked {
         let Some(producer) = producers.get_mut(producer) else { continue };
         producer.flushes.insert(flush, id);
-        producer.command(&mut cx.out, Command::Flush(flush, of(id, instances), flags));
+        producer.command(&mut cx.out, Command::Flush(flush, in_session(id, instances), flags));
     }
     if is_answered {
         cx.then(Step::FinishFlush { session: id, flush });
@@ -101,7 +101,7 @@ fn refuse(
 }
 
 /// The producers that a flush asks.
-fn asked(session: &Session, then: FlushThen, producers: &Producers) -> InstancesByProducer {
+fn instances_to_ask(session: &Session, then: FlushThen, producers: &Producers) -> InstancesByProducer {
     let mut asked = InstancesByProducer::new();
     if let FlushThen::Clone(_, group) = then {
         // Those that write to the buffers that the clone takes together.
@@ -126,7 +126,7 @@ fn asked(session: &Session, then: FlushThen, producers: &Producers) -> Instances
 }
 
 /// Instances of one session.
-fn of(session: SessionId, instances: Vec<InstanceId>) -> InstancesBySession {
+fn in_session(session: SessionId, instances: Vec<InstanceId>) -> InstancesBySession {
     [(session, instances)].into_iter().collect()
 }
 
@@ -142,7 +142,7 @@ fn count(counter: &mut u64) {
 }
 
 /// A producer acknowledges `upto` and all flushes before it, or is gone and will acknowledge nothing.
-pub(crate) fn acked(
+pub(crate) fn handle_ack(
     producer: &mut Producer,
     upto: FlushId,
     sessions: &mut Sessions,
@@ -185,7 +185,7 @@ fn forget(
 }
 
 /// The timer of a flush: it ends without the missing acknowledgements.
-pub(crate) fn timed_out(flush: FlushId, sessions: &Sessions, cx: &mut Context) {
+pub(crate) fn handle_timeout(flush: FlushId, sessions: &Sessions, cx: &mut Context) {
     if let Some(session) = session_of(flush, sessions) {
         cx.then(Step::FinishFlush { session: session.id, flush });
     }
@@ -221,7 +221,7 @@ pub(crate) fn finish(
 }
 
 /// The end of a flush: what writers held is taken.
-pub(crate) fn scraped(session: &mut Session, then: FlushThen, success: bool, cx: &mut Context) {
+pub(crate) fn handle_scrape_end(session: &mut Session, then: FlushThen, success: bool, cx: &mut Context) {
     session.snapshot_clocks(&cx.now);
     cx.then(Step::AfterFlush { session: session.id, then, success });
 }
@@ -239,7 +239,7 @@ fn note_slow(session: &mut Session, pending: &PendingFlush, at_ns: u64) {
 }
 
 /// What follows a flush. The session may be gone.
-pub(crate) fn after(
+pub(crate) fn continue_after(
     id: SessionId,
     session: Option<&mut Session>,
     then: FlushThen,
@@ -277,7 +277,7 @@ pub(crate) fn fail_all(session: &mut Session, producers: &mut Producers, cx: &mu
 }
 
 /// The timer of the periodic flush.
-pub(crate) fn periodic_due(session: &Session, cx: &mut Context) {
+pub(crate) fn handle_timer(session: &Session, cx: &mut Context) {
     let (SessionState::Started, FlushStrategy::Periodic(period_ms)) =
         (session.state(), session.strategy)
     else {

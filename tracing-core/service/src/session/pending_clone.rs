@@ -167,7 +167,7 @@ pub(crate) fn make_clone(
 }
 
 /// The clone is complete, in its file too: its consumer may know. After an error nothing of it is left.
-pub(crate) fn written(
+pub(crate) fn handle_clone_written(
     session: &mut Session,
     error: Option<&CloneError>,
     consumers: &mut Consumers,

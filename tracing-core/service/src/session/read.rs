@@ -73,7 +73,7 @@ impl<'a> PassContext<'a> {
 }
 
 /// A consumer asks for packets; an older stream of it ends with a rejection. Returns whether there is a stream now.
-pub(crate) fn request(
+pub(crate) fn handle_request(
     caller: Caller,
     consumers: &mut Consumers,
     sessions: &Sessions,
@@ -112,7 +112,7 @@ pub(crate) fn continue_stream(
             && session.compression.pass.is_none()
         {
             let mut sink = StreamSink::default();
-            let pass = pass(session, context, limits::READ_PASS_BYTES, &mut sink);
+            let pass = read_pass(session, context, limits::READ_PASS_BYTES, &mut sink);
             session.compression.pass = Some(Compressing::new(codec, sink, pass, Some(call)));
         }
         if session.compression.pass.as_ref().is_some_and(Compressing::is_due) {
@@ -124,7 +124,7 @@ pub(crate) fn continue_stream(
                 compressed.put(&mut sink);
                 compressed.pass(call)
             }
-            None => pass(session, context, limits::READ_PASS_BYTES, &mut sink),
+            None => read_pass(session, context, limits::READ_PASS_BYTES, &mut sink),
         };
         let sent = sink.finish(has_more);
         // What was read counts, too: a turn must not last longer because few of them were sent.
@@ -137,7 +137,7 @@ pub(crate) fn continue_stream(
 }
 
 /// One pass: puts packets into `sink` until `threshold` bytes of them, filtered as the session wants it.
-pub(crate) fn pass(
+pub(crate) fn read_pass(
     session: &mut Session,
     context: &mut PassContext<'_>,
     threshold: usize,
@@ -145,7 +145,7 @@ pub(crate) fn pass(
 ) -> Pass {
     let packets = service_packets(session, context);
     let mut pass = if session.packet_filter.is_some() {
-        pass_filtered(session, context, threshold, sink, &packets)
+        read_pass_filtered(session, context, threshold, sink, &packets)
     } else {
         let mut source = PassSource::new(session, &packets);
         let pass = source.gather(context, threshold, sink);
@@ -176,8 +176,9 @@ fn service_packets(session: &mut Session, context: &mut PassContext<'_>) -> Vec<
     packets::of_pass(session, context.config, context.machine_id, origin)
 }
 
-/// [`pass`], through a filter. It is more work than a call for each packet, so this code is there once for all sinks.
-fn pass_filtered(
+/// [`read_pass`], through a filter. It is more work than a call for each packet, so this code is there once for all
+/// sinks.
+fn read_pass_filtered(
     session: &mut Session,
     context: &mut PassContext<'_>,
     threshold: usize,

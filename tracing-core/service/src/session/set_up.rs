@@ -64,7 +64,7 @@ pub(crate) fn set_up_registration(
         cx.spend(limits::WORK_PER_NAME);
         if source_name(session, index) == &*source.name {
             cx.spend(limits::WORK_PER_ENTRY);
-            instance_and_start(session, index, key, sources, producers, consumers, cx);
+            set_up_and_start_instance(session, index, key, sources, producers, consumers, cx);
         }
     }
     None
@@ -118,7 +118,7 @@ pub(crate) fn note_unregistered(session: &mut Session, producers: &Producers, cx
 }
 
 /// Sets up what a config asks for, until the work of `cx` is `end`. Returns whether that was all.
-pub(crate) fn all(
+pub(crate) fn continue_set_up(
     session: &mut Session,
     job: &mut SetUp,
     end: u64,
@@ -143,7 +143,7 @@ pub(crate) fn all(
             cx.spend(limits::WORK_PER_ENTRY);
             let is_served = |served: &BlockSet<_>| served.contains(&(job.index, key.producer()));
             if !job.served.as_ref().is_some_and(is_served) {
-                instance_and_start(session, job.index, key, sources, producers, consumers, cx);
+                set_up_and_start_instance(session, job.index, key, sources, producers, consumers, cx);
             }
         }
         (job.index, job.after) = (job.index.saturating_add(1), 0);
@@ -152,7 +152,7 @@ pub(crate) fn all(
 }
 
 /// Sets up an instance, and starts it if the session has started.
-fn instance_and_start(
+fn set_up_and_start_instance(
     session: &mut Session,
     index: usize,
     key: SourceKey,
@@ -161,16 +161,16 @@ fn instance_and_start(
     consumers: &mut Consumers,
     cx: &mut Context,
 ) {
-    let id = instance(session, index, key, sources, producers, consumers, cx);
+    let id = set_up_instance(session, index, key, sources, producers, consumers, cx);
     if let Some(id) = id
         && session.state() == SessionState::Started
     {
-        start::instance(session, (key.producer(), id), producers, consumers, cx);
+        start::start_instance(session, (key.producer(), id), producers, consumers, cx);
     }
 }
 
 /// Sets up one registration for one data source of a session's config, if that is for its producer.
-pub(crate) fn instance(
+pub(crate) fn set_up_instance(
     session: &mut Session,
     index: usize,
     key: SourceKey,
@@ -230,7 +230,7 @@ pub(crate) fn instance(
     producer.command(&mut cx.out, Command::Instance(session.id, id, change));
     let name = producer.name.clone();
     let instance = Instance::new(id, source, name, index, buffer_index, owner, config);
-    consumers.instance_changed(session.consumer, &instance);
+    consumers.note_instance_state(session.consumer, &instance);
     session.add_producer(producer, cx);
     session.instances.insert(instance);
     if session.instances.len() == cx.config.limits.instances_per_session_max {

@@ -17,7 +17,7 @@ use crate::timers::{Clock, TimerKind};
 use abi::ids::{InstanceId, ProducerId};
 
 /// Starts a configured session; harmless if it was started before.
-pub(crate) fn session(session: &mut Session, consumers: &mut Consumers, cx: &mut Context) {
+pub(crate) fn start_session(session: &mut Session, consumers: &mut Consumers, cx: &mut Context) {
     if session.state() != SessionState::Configured {
         let (id, state) = (session.id, session.state().name());
         let error = SessionError::NotConfigured { id, state };
@@ -30,14 +30,14 @@ pub(crate) fn session(session: &mut Session, consumers: &mut Consumers, cx: &mut
         session.unread_events.first_snapshot = Some(cx.now);
     }
     session.unread_events.add_lifecycle(Lifecycle::TracingStarted, cx.now.boot_ns);
-    snapshot_due(session, cx);
+    take_snapshot(session, cx);
     set_timers(session, cx);
     cx.then(Step::StartInstances(session.id));
 }
 
 /// Starts the instances behind `after` that are set up, until the work of `cx` is `end`. Returns the one to go on
 /// behind, if there are more.
-pub(crate) fn instances(
+pub(crate) fn start_instances(
     session: &mut Session,
     mut after: Option<InstanceKey>,
     end: u64,
@@ -55,7 +55,7 @@ pub(crate) fn instances(
         }
         cx.spend(limits::WORK_PER_ENTRY);
         if state == InstanceState::Configured {
-            instance(session, key, producers, consumers, cx);
+            start_instance(session, key, producers, consumers, cx);
         }
         after = Some(key);
     }
@@ -91,8 +91,8 @@ fn set_timers(session: &Session, cx: &mut Context) {
     }
 }
 
-/// The periodic timer of what a reader needs now and then to read a piece of the trace alone.
-pub(crate) fn snapshot_due(session: &mut Session, cx: &mut Context) {
+/// Takes what a reader needs now and then to read a piece of the trace alone, and sets the timer of the next time.
+pub(crate) fn take_snapshot(session: &mut Session, cx: &mut Context) {
     debug_assert!(session.state() == SessionState::Started, "the timer ends with the recording");
     session.unread_events.sync_marker = true;
     session.unread_events.stats = true;
@@ -111,7 +111,7 @@ pub(crate) fn snapshot_due(session: &mut Session, cx: &mut Context) {
 }
 
 /// Sends the start of one instance. It counts as started unless its producer will say so.
-pub(crate) fn instance(
+pub(crate) fn start_instance(
     session: &mut Session,
     key: InstanceKey,
     producers: &mut Producers,
@@ -127,12 +127,12 @@ pub(crate) fn instance(
     let change = Change::Start(instance.config.clone());
     let command = Command::Instance(session.id, instance.id, change);
     producers.command(key.0, &mut cx.out, command);
-    consumers.instance_changed(session.consumer, instance);
+    consumers.note_instance_state(session.consumer, instance);
 }
 
 /// A producer says that an instance of its runs, or that it `refused` it: then it counts as started, and the ledger of
 /// its session has it.
-pub(crate) fn instance_started(
+pub(crate) fn handle_instance_started(
     producer: &Producer,
     id: InstanceId,
     refused: bool,
@@ -148,7 +148,7 @@ pub(crate) fn instance_started(
     let is_starting = |i: &Instance| i.state() == InstanceState::Starting;
     if is_started && session.instances.get(&key).is_some_and(is_starting) {
         if let Some(instance) = session.instances.set_state(key, |_| InstanceState::Started) {
-            consumers.instance_changed(session.consumer, instance);
+            consumers.note_instance_state(session.consumer, instance);
             if refused {
                 let source = Some(instance.source.clone());
                 let loss = Loss { source, ..producer.loss(Reason::InstanceRefused) };
@@ -177,11 +177,11 @@ pub(crate) fn check_all_started(
     session.unread_events.add_lifecycle(Lifecycle::AllSourcesStarted, cx.now.boot_ns);
     cx.timers.cancel(TimerKind::SlowStart, session.id.get());
     session.snapshot_clocks(&cx.now);
-    consumers.all_started(client);
+    consumers.note_all_started(client);
 }
 
 /// The timer of a slow start: names, in the trace and the log, the data sources that have not started.
-pub(crate) fn slow_start_due(session: &mut Session, cx: &mut Context) {
+pub(crate) fn handle_slow_start_timer(session: &mut Session, cx: &mut Context) {
     if session.all_started_reported || session.state() != SessionState::Started {
         return;
     }

@@ -69,7 +69,7 @@ pub(crate) fn free(session: &Session, reason: EndError, cx: &mut Context) {
 }
 
 /// The duration is over. A session that a trigger stops already ends by the trigger's delay.
-pub(crate) fn duration_ended(session: &Session, cx: &mut Context) {
+pub(crate) fn handle_duration_end(session: &Session, cx: &mut Context) {
     if session.triggers.mode != TriggerMode::Stop || !session.triggered {
         cx.then(flush_and_disable(session.id));
     }
@@ -115,7 +115,7 @@ fn begin_stop(session: &mut Session, at_once: bool, cx: &mut Context) {
 
 /// Stops the instances behind `after`, until the work of `cx` is `end`. Returns the one to go on behind, if there are
 /// more; else the session is over when those that acknowledge the stop have done so.
-pub(crate) fn instances(
+pub(crate) fn stop_instances(
     session: &mut Session,
     mut after: Option<InstanceKey>,
     end: u64,
@@ -181,11 +181,11 @@ fn stop_instance(
         let command = Command::Instance(session.id, instance.id, Change::Stop);
         producers.command(instance.producer, &mut cx.out, command);
     }
-    consumers.instance_changed(session.consumer, instance);
+    consumers.note_instance_state(session.consumer, instance);
 }
 
 /// The timer of a stop: instances that have not acknowledged it count as stopped.
-pub(crate) fn stop_timed_out(session: &mut Session, cx: &mut Context) {
+pub(crate) fn handle_stop_timeout(session: &mut Session, cx: &mut Context) {
     if session.state() == SessionState::Stopping {
         let silent = session.instances.count_in(InstanceState::Stopping);
         let id = session.id;
@@ -195,7 +195,7 @@ pub(crate) fn stop_timed_out(session: &mut Session, cx: &mut Context) {
 }
 
 /// A producer says that an instance of its stopped.
-pub(crate) fn instance_stopped(
+pub(crate) fn handle_instance_stopped(
     key: InstanceKey,
     sessions: &mut Sessions,
     consumers: &mut Consumers,
@@ -206,7 +206,7 @@ pub(crate) fn instance_stopped(
     };
     if session.instances.get(&key).is_some_and(|i| i.state() == InstanceState::Stopping) {
         if let Some(instance) = session.instances.set_state(key, |_| InstanceState::Stopped) {
-            consumers.instance_changed(session.consumer, instance);
+            consumers.note_instance_state(session.consumer, instance);
         }
         finalise_if_stopped(session, cx);
     }
@@ -250,7 +250,7 @@ pub(crate) fn remove_instance(
         producers.command(instance.producer, &mut cx.out, command);
     }
     if was != InstanceState::Stopped {
-        consumers.instance_changed(session.consumer, &instance);
+        consumers.note_instance_state(session.consumer, &instance);
     }
     check_all_started(session, consumers, cx);
     finalise_if_stopped(session, cx);
@@ -272,7 +272,7 @@ pub(crate) fn finalise(session: &mut Session, cx: &mut Context) {
 }
 
 /// What writers still held is taken: the rest of the end.
-pub(crate) fn scraped(session: &Session, cx: &mut Context) {
+pub(crate) fn handle_scrape_end(session: &Session, cx: &mut Context) {
     for step in final_steps(session.id) {
         cx.then(step);
     }
@@ -398,7 +398,7 @@ pub(crate) fn limit_file_stall(id: SessionId, cx: &mut Context) {
 }
 
 /// The timer of that: the rest is dropped, and the session holds nothing any more.
-pub(crate) fn file_stalled(session: &mut Session, cx: &mut Context) {
+pub(crate) fn handle_file_stall(session: &mut Session, cx: &mut Context) {
     debug_assert!(session.life.is_freed(), "the timer is that of a freed session");
     let id = session.id;
     if let Some(file) = session.file.take() {
@@ -409,7 +409,7 @@ pub(crate) fn file_stalled(session: &mut Session, cx: &mut Context) {
 }
 
 /// The timer of START_TRACING mode: no trigger came in time.
-pub(crate) fn trigger_timed_out(session: &Session, cx: &mut Context) {
+pub(crate) fn handle_trigger_timeout(session: &Session, cx: &mut Context) {
     if session.state() == SessionState::Configured {
         disable_or_free(session, cx);
     }

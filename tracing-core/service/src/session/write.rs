@@ -20,7 +20,7 @@ use abi::ids::FileId;
 use abi::time::Now;
 
 /// The timer of the file.
-pub(crate) fn due(session: &Session, cx: &mut Context) {
+pub(crate) fn handle_timer(session: &Session, cx: &mut Context) {
     let is_started = session.state() == SessionState::Started;
     let flushes = session.strategy == FlushStrategy::OnWrite && is_started;
     let session = session.id;
@@ -52,7 +52,7 @@ pub(crate) fn finish(session: &mut Session, cx: &mut Context) {
 
 /// Makes passes until enough is in flight, or one is to be compressed first. Returns whether the file is full, so that
 /// the session ends.
-pub(crate) fn passes(
+pub(crate) fn write_passes(
     session: &mut Session,
     context: &mut PassContext<'_>,
     out: &mut EffectQueue,
@@ -72,7 +72,7 @@ pub(crate) fn passes(
                 let mut sink = StreamSink::default();
                 let pass = match is_empty {
                     true => Pass::default(),
-                    false => read::pass(session, context, limits::FILE_PASS_BYTES, &mut sink),
+                    false => read::read_pass(session, context, limits::FILE_PASS_BYTES, &mut sink),
                 };
                 if let Some(file) = &mut session.file {
                     file.after_read(pass.has_more);
@@ -82,7 +82,7 @@ pub(crate) fn passes(
             (false, None) if file.wants_pass(limits::FILE_PIECES_MAX) => {
                 let mut sink = FileSink::new(file.bytes_left(), out.pool.take());
                 let has_more = !is_empty
-                    && read::pass(session, context, limits::FILE_PIECE_BYTES, &mut sink).has_more;
+                    && read::read_pass(session, context, limits::FILE_PIECE_BYTES, &mut sink).has_more;
                 if let Some(file) = &mut session.file {
                     file.after_read(has_more);
                 }
@@ -149,7 +149,7 @@ pub(crate) fn give_up_compressing(session: &mut Session, cx: &mut Context) {
 }
 
 /// The shell's answer to a `WriteFile`.
-pub(crate) fn written(
+pub(crate) fn handle_file_written(
     file: FileId,
     result: Result<(), FileError>,
     sessions: &mut Sessions,
@@ -162,16 +162,16 @@ pub(crate) fn written(
     if session.life.is_freed() {
         limit_file_stall(id, cx);
     }
-    let is_closed = session.file.as_mut().is_some_and(|file| file.written());
+    let is_closed = session.file.as_mut().is_some_and(|file| file.note_answer());
     match result {
         Ok(()) if is_closed => cx.then(Step::FileClosed(id)),
         Ok(()) => cx.then(Step::ContinueFile(id)),
-        Err(error) => failed(session, error.text, cx),
+        Err(error) => fail_file(session, error.text, cx),
     }
 }
 
 /// A write failed: the file is lost, and so are copies of it that were made before this was known.
-fn failed(session: &mut Session, reason: String, cx: &mut Context) {
+fn fail_file(session: &mut Session, reason: String, cx: &mut Context) {
     let id = session.id;
     let error = session.write_error(reason);
     cx.out.about = Some(session.uid);
@@ -190,7 +190,7 @@ fn failed(session: &mut Session, reason: String, cx: &mut Context) {
 }
 
 /// The file is complete and closed, or lost.
-pub(crate) fn closed(session: &mut Session, cx: &mut Context) {
+pub(crate) fn handle_file_closed(session: &mut Session, cx: &mut Context) {
     session.file = None;
     cx.then(if session.life.is_freed() {
         Step::Erase(session.id)

@@ -129,14 +129,14 @@ fn pauses_grow_until_a_connection_lasts() {
     let mut backoff = super::io::Backoff::default();
     let ms = |time: Duration| time.as_millis();
     let short = Duration::from_millis(5);
-    let absent: Vec<_> = (0..7).map(|_| ms(backoff.absent())).collect();
+    let absent: Vec<_> = (0..7).map(|_| ms(backoff.pause_after_absence())).collect();
     assert_eq!(absent, [100, 200, 400, 800, 1600, 2000, 2000]);
     // A service that says no is asked less and less often.
-    let refused: Vec<_> = (0..11).map(|_| ms(backoff.lost(false, short))).collect();
+    let refused: Vec<_> = (0..11).map(|_| ms(backoff.pause_after_loss(false, short))).collect();
     assert_eq!(refused, [100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 30000, 30000]);
-    assert_eq!(ms(backoff.lost(true, short)), 2000, "taken, but not for long");
-    assert_eq!(ms(backoff.lost(true, Duration::from_secs(3))), 100);
-    assert_eq!(ms(backoff.absent()), 100, "and nobody is there now");
+    assert_eq!(ms(backoff.pause_after_loss(true, short)), 2000, "taken, but not for long");
+    assert_eq!(ms(backoff.pause_after_loss(true, Duration::from_secs(3))), 100);
+    assert_eq!(ms(backoff.pause_after_absence()), 100, "and nobody is there now");
 }
 
 /// An acknowledgement covers all older flushes, so it waits for them; the number of those that wait does not matter.

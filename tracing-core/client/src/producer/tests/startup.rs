@@ -135,7 +135,7 @@ impl World {
 
     /// What has happened since the last call.
     fn steps(&mut self) -> Vec<String> {
-        self.dispatcher.poll();
+        self.dispatcher.process_events();
         core::mem::take(&mut *lock(&self.steps))
     }
 

@@ -58,7 +58,7 @@ impl Descriptors {
     }
 
     /// The loop opened so many.
-    pub(super) fn opened(&mut self, count: u64) {
+    pub(super) fn count_opened(&mut self, count: u64) {
         self.left = self.left.saturating_sub(count);
     }
 
@@ -66,7 +66,7 @@ impl Descriptors {
     /// `is_limited` says that it is neither root nor the user of the daemon.
     pub(super) fn openable(&mut self, is_limited: bool, capacity: usize) -> Openable {
         let kept = if is_limited { self.kept } else { 0 };
-        self.opened(PER_READ);
+        self.count_opened(PER_READ);
         let takes_any = capacity >= DESCRIPTORS_PER_MESSAGE;
         let wanted = if takes_any { ENOUGH } else { PER_READ };
         if self.left < wanted + kept {
@@ -83,7 +83,7 @@ impl Descriptors {
     /// Whether a connection may be kept, which was accepted already and opens so many in all. True if the kernel does
     /// not tell.
     pub(super) fn admits(&mut self, is_limited: bool, count: u64) -> bool {
-        self.opened(count);
+        self.count_opened(count);
         let kept = if is_limited { self.kept } else { 0 };
         if self.left < kept {
             // The connection itself is open already.

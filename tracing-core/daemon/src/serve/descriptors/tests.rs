@@ -25,7 +25,7 @@ fn what_is_accepted_and_received_counts() {
         let (mut it, kernel) = process(500);
         assert_eq!(it.openable(false, ROOM), Openable::Any);
         (0..accepted).for_each(|_| assert!(it.admits(false, 1)));
-        it.opened(received);
+        it.count_opened(received);
         kernel.fetch_sub(accepted + received, Ordering::Relaxed);
         assert_eq!(it.openable(false, ROOM), Openable::Two, "{accepted} {received}");
     }

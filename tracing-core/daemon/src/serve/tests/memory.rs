@@ -82,7 +82,7 @@ fn finish(daemon: &mut ManualDaemon) {
     while daemon.inner().engine.producer_memory.mapper().pending() > 0 {
         std::thread::yield_now();
     }
-    daemon.inner().engine.turn();
+    daemon.inner().engine.run_turn();
     daemon.inner().flush(TIME_UNLIMITED);
 }
 
@@ -97,7 +97,7 @@ fn requests_wait_until_the_memory_is_mapped() {
     };
     assert!(receive() > 0, "the answer to its first frame");
     for _ in 0..3 {
-        daemon.inner().engine.turn();
+        daemon.inner().engine.run_turn();
         daemon.inner().flush(TIME_UNLIMITED);
     }
     assert_eq!(receive(), 0);
@@ -120,7 +120,7 @@ fn a_producer_that_leaves_ends_when_its_memory_is_mapped() {
     let mut ready = Vec::new();
     for _ in 0..2 {
         daemon.serve(&keys, TIME_UNLIMITED);
-        daemon.inner().engine.turn();
+        daemon.inner().engine.run_turn();
         ready.clear();
         daemon.inner().poller.wait(&mut ready, Some(Duration::ZERO)).unwrap();
     }
@@ -144,7 +144,7 @@ fn a_producer_that_is_cut_while_its_memory_is_mapped_keeps_its_place() {
     daemon.inner().engine.producer_memory.mapper().unmap(1, Busy(ends));
     drop(end);
     while daemon.inner().engine.producer_memory.has(client) {
-        daemon.inner().engine.turn();
+        daemon.inner().engine.run_turn();
         std::thread::yield_now();
     }
     wait_for_sockets(&mut daemon);
@@ -173,7 +173,7 @@ fn memory_that_the_service_needs_keeps_its_place() {
     wait_for_sockets(&mut daemon);
     assert_eq!(held(&mut daemon), 1);
     while daemon.inner().engine.producer_memory.has_places() {
-        daemon.inner().engine.turn();
+        daemon.inner().engine.run_turn();
     }
     finish(&mut daemon);
     assert_eq!(held(&mut daemon), 0);

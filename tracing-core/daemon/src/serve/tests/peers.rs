@@ -85,7 +85,7 @@ fn replies_to_a_producer_do_not_fill_its_socket() {
         rest = &rest[client.send(&[IoSlice::new(rest)], None).unwrap()..];
         server.daemon.read(id);
         while server.daemon.engine.host(id).unwrap().has_events() {
-            server.daemon.engine.turn();
+            server.daemon.engine.run_turn();
             server.daemon.flush(TIME_UNLIMITED);
         }
     }

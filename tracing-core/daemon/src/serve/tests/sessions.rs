@@ -28,7 +28,7 @@ fn a_consumer_of_another_user_has_no_file_created() {
         let client = engine.next_client();
         let link = Link::Custom(Box::new(HostLink::new(PortKind::Consumer)));
         let peer = Some(service::Peer { uid, ..service::Peer::default() });
-        engine.connected(client, PortKind::Consumer, link, PeerUser::Local(uid), peer);
+        engine.add_connection(client, PortKind::Consumer, link, PeerUser::Local(uid), peer);
         let config = TraceConfig {
             write_into_file: Some(true),
             output_path: Some(path.to_str().unwrap().into()),
@@ -54,7 +54,7 @@ fn a_service_ends_with_a_file_that_takes_nothing() {
     let (reader, writer) = rustix::pipe::pipe().unwrap();
     let client = engine.next_client();
     let link = Link::Custom(Box::new(HostLink::new(PortKind::Consumer)));
-    engine.connected(client, PortKind::Consumer, link, PeerUser::Local(0), Some(service::Peer::default()));
+    engine.add_connection(client, PortKind::Consumer, link, PeerUser::Local(0), Some(service::Peer::default()));
     // The packet with the config is more than a pipe takes.
     let source =
         DataSourceConfig { legacy_config: Some("x".repeat(100_000)), ..Default::default() };

@@ -10,7 +10,7 @@ fn connect_producer(engine: &mut Engine) -> ClientId {
     let client = engine.next_client();
     let link = Link::Custom(Box::new(HostLink::new(PortKind::Producer)));
     let peer = Some(service::Peer::default());
-    engine.connected(client, PortKind::Producer, link, PeerUser::Local(0), peer);
+    engine.add_connection(client, PortKind::Producer, link, PeerUser::Local(0), peer);
     client
 }
 
@@ -52,10 +52,10 @@ fn a_turn_handles_the_requests_of_so_many_connections() {
     let waiting = |engine: &mut Engine| {
         clients.iter().filter(|client| engine.host(**client).unwrap().has_events()).count()
     };
-    engine.turn();
+    engine.run_turn();
     assert!(waiting(&mut engine) >= 10);
     while waiting(&mut engine) > 0 {
-        engine.turn();
+        engine.run_turn();
     }
     let served: BTreeSet<_> = engine.peers.values().map(|peer| peer.served).collect();
     assert_eq!(served.len(), clients.len(), "each was served at a time of its own");
@@ -92,7 +92,7 @@ fn few_large_requests_of_a_user_are_decoded_at_a_time() {
     let at_first = waiting(&mut engine);
     assert!((8..32).contains(&at_first), "{at_first} of 32 are not decoded");
     while waiting(&mut engine) > 0 {
-        engine.turn();
+        engine.run_turn();
     }
 }
 
@@ -130,7 +130,7 @@ fn a_flood_of_requests_takes_several_turns() {
     engine.process_events(client);
     let mut turns = 1;
     while engine.host(client).unwrap().has_events() {
-        engine.turn();
+        engine.run_turn();
         turns += 1;
     }
     assert_eq!(turns, 4);
@@ -153,7 +153,7 @@ fn large_requests_take_several_turns() {
     engine.process_events(client);
     let mut turns = 1;
     while engine.host(client).unwrap().has_events() {
-        engine.turn();
+        engine.run_turn();
         turns += 1;
     }
     // Each costs as much as 17 small ones.

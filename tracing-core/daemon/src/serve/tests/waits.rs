@@ -97,7 +97,7 @@ fn a_user_that_waits_is_sent_nothing() {
     assert_eq!(world.answered(), [false, false]);
     assert_eq!(world.ready(), [], "room wakes nobody");
     world.daemon.inner().resume_waiting();
-    world.daemon.inner().engine.turn();
+    world.daemon.inner().engine.run_turn();
     world.daemon.inner().flush(TIME_UNLIMITED);
     assert_eq!(world.answered(), [true, false]);
 }
@@ -145,7 +145,7 @@ fn no_request_of_a_user_that_waits_is_handled() {
     }
     world.wait();
     let turn = |world: &mut World| {
-        world.daemon.inner().engine.turn();
+        world.daemon.inner().engine.run_turn();
         world.daemon.inner().engine.wake.clear();
         world.daemon.inner().flush(TIME_UNLIMITED);
         (world.answered(), world.daemon.inner().engine.wake.clear())
