@@ -84,7 +84,7 @@ fn are_alike(one: &DataSourceConfig, other: &DataSourceConfig) -> bool {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FlushRequest {
-    /// Its reason, and who asked for it.
+    /// The reason of the flush, and the program that asked for it.
     pub flags: FlushFlags,
 }
 

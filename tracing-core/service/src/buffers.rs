@@ -52,7 +52,7 @@ fn make_buffer(config: &TraceConfigBufferConfig) -> Result<TraceBuffer, SessionE
 pub(crate) enum CopySource {
     /// A buffer of the source session.
     Buffer(BufferId),
-    /// One that the source has no more, by number.
+    /// A buffer that the source has no more, by number.
     Detached(u64),
 }
 
@@ -262,7 +262,7 @@ impl Buffers {
         self.detached_buffers.len()
     }
 
-    /// Those that a session has.
+    /// The buffers of sessions.
     pub(crate) fn in_sessions(&self) -> impl Iterator<Item = &TraceBuffer> {
         self.by_id.values()
     }

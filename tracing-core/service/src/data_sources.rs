@@ -64,9 +64,9 @@ impl Behaviour {
 /// Why a data source was not registered.
 #[derive(Debug)]
 pub(crate) enum Unregistered {
-    /// It has no name, or the number of another one.
+    /// The data source has no name, or the number of another one.
     Invalid,
-    /// Its producer, its user or all users have as many as there may be. That is its name.
+    /// The producer, its user or all users have as many as there may be. Contains the name of the data source.
     Full(Arc<str>),
 }
 
@@ -155,7 +155,7 @@ impl Sources {
     /// Registers a data source.
     ///
     /// # Errors
-    /// It is refused; the log says so.
+    /// Why the data source is refused, which the log has, too.
     pub(crate) fn register(
         &mut self,
         producer: &mut Producer,

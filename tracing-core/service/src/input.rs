@@ -18,7 +18,7 @@ pub struct Peer {
     pub machine_id: u32,
     /// Name of that machine, for filters and queries.
     pub machine_name: String,
-    /// Its transport carries no descriptors, so no memory can be shared with it. Chunks of such a producer
+    /// The transport carries no descriptors, so no memory can be shared with the peer. Chunks of such a producer
     /// come inside its commits.
     pub by_value: bool,
 }
@@ -42,12 +42,12 @@ pub struct FileError {
 /// Why the shell closed the connection of a producer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// It broke the protocol.
+    /// The producer broke the protocol.
     Protocol,
-    /// It did not take what the service sent, kept too much of the service's memory, or each call on its socket took
-    /// long.
+    /// The producer did not take what the service sent, kept too much of the service's memory, or each call on its
+    /// socket took long.
     NotReading,
-    /// Its descriptors could not be received or closed.
+    /// The descriptors of the producer could not be received or closed.
     Descriptors,
 }
 

@@ -56,7 +56,7 @@ pub enum Output {
         has_more: bool,
         /// Shared memory whose descriptor goes with the reply.
         region: Option<Region>,
-        /// It has packets. Their stream pauses by itself, so they do not count against a peer that does not
+        /// The reply has packets. Their stream pauses by itself, so they do not count against a peer that does not
         /// read.
         paced: bool,
     },
@@ -134,7 +134,7 @@ pub enum Output {
     },
     /// A line for the log.
     Log {
-        /// Its weight.
+        /// How much the line matters.
         level: LogLevel,
         /// One line, without a line end.
         text: String,

@@ -248,7 +248,7 @@ impl Parts {
         self.add_encoded(&piece.encode_to_vec())
     }
 
-    /// The same for a piece that is encoded already.
+    /// Adds a piece that is encoded already.
     fn add_encoded(&mut self, piece: &[u8]) -> bool {
         if piece.len() > self.max {
             return false;

@@ -26,7 +26,7 @@ use abi::map::{BlockMap, BlockSet};
 #[derive(Clone, Copy, Debug, Default)]
 struct InSessions {
     sessions: u64,
-    /// Those that are no clones.
+    /// Sessions that are no clones.
     recording: u64,
     clones: u64,
     /// The most instances in one session, and how many it may have there.

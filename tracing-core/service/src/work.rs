@@ -86,22 +86,22 @@ pub(crate) struct SetUp {
 /// Where the set-up of a new registration goes on.
 #[derive(Debug)]
 pub(crate) struct Match {
-    /// Its number.
+    /// The number of the registration.
     pub(crate) number: u64,
     pub(crate) session: SessionId,
     /// In the config of the session.
     pub(crate) index: usize,
-    /// It was refused: what is lost for sessions that want it.
+    /// The registration was refused: what is lost for sessions that want it.
     pub(crate) refused: Option<Box<Loss>>,
 }
 
 impl Match {
-    /// The beginning.
+    /// The beginning of the set-up of a registration.
     pub(crate) fn new(number: u64) -> Self {
         Self { number, session: SessionId::new(0), index: 0, refused: None }
     }
 
-    /// The beginning for one that was refused.
+    /// The beginning for a registration that was refused.
     pub(crate) fn refused(loss: Loss) -> Self {
         Self { refused: Some(Box::new(loss)), ..Self::new(0) }
     }
@@ -114,12 +114,12 @@ pub(crate) struct Scrape {
     pub(crate) at: ProducerId,
     /// What is in the memory of that producer.
     pub(crate) found: Uncommitted,
-    /// What it is for.
+    /// What follows when all is scraped.
     pub(crate) then: Vec<ScrapeThen>,
 }
 
 impl Scrape {
-    /// One that has not begun.
+    /// A scrape that has not begun.
     pub(crate) fn new(then: ScrapeThen) -> Self {
         Self { at: Self::BEGIN, found: Uncommitted::default(), then: vec![then] }
     }
@@ -257,7 +257,7 @@ pub(crate) struct WorkQueue {
     len: usize,
     /// What was decoded of the requests of each user that wait, bytes; only of users with some.
     decoded: BlockMap<User, usize>,
-    /// The same of all users.
+    /// What was decoded of the requests of all users that wait, bytes.
     decoded_of_all: usize,
     /// The allowance of an owner, in units of work.
     pub(crate) per_peer: u64,

@@ -90,17 +90,17 @@ impl fmt::Debug for StartupOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StartupEvent {
-    /// It records.
+    /// The instance records.
     Started {
         /// The name of the data source.
         source: String,
     },
-    /// A session goes on with it, and gets all that it has recorded.
+    /// A session goes on with the instance, and gets all that it has recorded.
     Adopted {
         /// The name of the data source.
         source: String,
     },
-    /// What it has recorded is discarded.
+    /// What the instance has recorded is discarded.
     Aborted {
         /// The name of the data source.
         source: String,

@@ -26,9 +26,9 @@ impl From<ReservationId> for Target {
 
 struct Writer {
     target: Target,
-    /// It has returned a chunk for a reservation that is open.
+    /// The writer has returned a chunk for a reservation that is open.
     has_held_chunks: bool,
-    /// It is gone, but a chunk of it has not reached the service: a new writer with its id would continue it.
+    /// The writer is gone, but a chunk of it has not reached the service: a new writer with its id would continue it.
     is_gone: bool,
 }
 

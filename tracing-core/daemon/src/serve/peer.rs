@@ -65,7 +65,7 @@ pub(crate) struct PeerConnection {
     pub(super) user: PeerUser,
     /// The service knows the connection. One whose transport tells no identity waits for it.
     pub(super) announced: bool,
-    /// It has sent the request that may bring memory.
+    /// The peer has sent the request that may bring memory.
     #[cfg(feature = "host")]
     pub(super) initialized: bool,
     /// When it was served last.

@@ -29,7 +29,7 @@ pub(crate) enum Disconnect {
     StuckDescriptor,
     /// Too many descriptors of its user wait, for the rest of their requests or to be closed.
     UserDescriptors,
-    /// The same of all users but root and that of the daemon.
+    /// Too many descriptors of all users together wait, root and the user of the daemon not counted.
     AllDescriptors,
     /// The peer does not read its replies.
     SlowReader,

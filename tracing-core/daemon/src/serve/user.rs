@@ -28,7 +28,7 @@ impl PeerUser {
 
 #[cfg(feature = "host")]
 impl PeerUser {
-    /// Its number, on this machine.
+    /// The number of the user, if it is one of this machine.
     pub(super) fn uid(self) -> Option<u32> {
         match self {
             Self::Local(uid) => Some(uid),

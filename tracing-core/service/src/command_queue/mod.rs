@@ -41,13 +41,13 @@ pub(crate) type InstancesBySession = SortedMap<SessionId, Vec<InstanceId>>;
 /// What happens to an instance.
 #[derive(Debug)]
 pub(crate) enum Change {
-    /// It is set up, with this `DataSourceConfig`.
+    /// The instance is set up, with this `DataSourceConfig`.
     SetUp(Bytes),
-    /// It starts, with the same.
+    /// The instance starts, with the same config.
     Start(Bytes),
-    /// It stops.
+    /// The instance stops.
     Stop,
-    /// The same, and no session waits for it.
+    /// The instance stops, and no session waits for that.
     Remove,
 }
 
@@ -66,14 +66,14 @@ pub(crate) struct CommandQueue {
     window_bytes: usize,
     /// Given to the transport since it was last empty.
     in_flight_bytes: usize,
-    /// The same without the last command.
+    /// Bytes that the transport held when it was given the last command.
     before_last_bytes: usize,
     /// How many instances were removed since it was last looked for them.
     removed: usize,
 }
 
 impl CommandQueue {
-    /// Its transport gets `window_bytes` at a time.
+    /// A queue whose transport gets `window_bytes` at a time.
     pub(crate) fn new(window_bytes: usize) -> Self {
         Self {
             stream: None,
@@ -257,7 +257,7 @@ impl CommandQueue {
     }
 }
 
-/// Those of both, once each.
+/// The instances of both, once each.
 fn union(mut one: InstancesBySession, other: InstancesBySession) -> InstancesBySession {
     for (session, newer) in other {
         let instances = one.get_or_insert_with(session, Vec::new);

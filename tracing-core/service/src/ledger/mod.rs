@@ -197,7 +197,7 @@ pub(crate) struct Ledger {
     by_user: BlockMap<User, usize>,
     of_users: usize,
     others: Option<Entry>,
-    /// That the file is full.
+    /// The entry that says that the file is full.
     file_full: Option<Entry>,
 }
 

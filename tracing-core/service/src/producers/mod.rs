@@ -65,7 +65,7 @@ pub(crate) struct Producer {
     pub(crate) writers: BlockMap<WriterId, BufferId>,
     /// What it registered, by name and then oldest first.
     pub(crate) sources: ByName,
-    /// Those that it gave a number.
+    /// The registrations to which the producer gave a number: that number, and ours.
     pub(crate) own_ids: BlockMap<u64, u64>,
     /// Names of some that it could not register.
     pub(crate) unregistered: BlockSet<Arc<str>>,
@@ -75,7 +75,7 @@ pub(crate) struct Producer {
     pub(crate) scraping: bool,
     /// What it leaves behind, once it is gone.
     pub(crate) left: Leftovers,
-    /// It disconnected: commands for it are dropped, and nothing is set up for it.
+    /// The producer disconnected: commands for it are dropped, and nothing is set up for it.
     pub(crate) gone: bool,
     /// What it asked for and waits for.
     pub(crate) work: Work,
@@ -310,7 +310,7 @@ impl Producer {
         }
     }
 
-    /// Its memory goes.
+    /// Gives the shared memory of the producer to the shell, and takes it off the account of its user.
     pub(crate) fn release_memory(&mut self, cx: &mut Context) {
         let bytes = std::mem::take(&mut self.smb_charged);
         cx.accounts.release(User::of(&self.peer), Resource::Memory, bytes);

@@ -82,7 +82,7 @@ impl Changing {
     /// Compiles expressions, at least one, until `work` is `end`. Returns whether all are compiled.
     ///
     /// # Errors
-    /// One is invalid, or there are too many.
+    /// An expression is invalid, or there are too many.
     pub(crate) fn go_on(&mut self, end: u64, work: &mut u64) -> Result<bool, ConfigError> {
         let all_machines = self.config.trace_all_machines.unwrap_or(false);
         let mut is_first = true;

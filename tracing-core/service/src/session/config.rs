@@ -40,7 +40,7 @@ impl Names {
 }
 
 impl SourceFilter {
-    /// That of a data source, whose expressions are not compiled yet. `regexes` counts its names.
+    /// The filter of a data source, whose expressions are not compiled yet. `regexes` counts its names.
     ///
     /// # Errors
     /// The config has too many.
@@ -101,7 +101,7 @@ impl SourceFilter {
 pub(crate) struct Checked {
     pub(crate) filters: Vec<SourceFilter>,
     pub(crate) triggers: Triggers,
-    /// That of the packets. What is wrong with it is said later.
+    /// The filter of packets. What is wrong with it is told when the session is made.
     pub(crate) filter: Option<Result<TraceFilter, FilterConfigError>>,
     pub(crate) notes: Vec<String>,
 }

@@ -118,7 +118,7 @@ impl<const SLICES: bool> PacketEncoder<SLICES> {
         Bytes::from(self.take_vec())
     }
 
-    /// The same as memory that is not shared.
+    /// What was encoded, as memory that is not shared. The encoder forgets it.
     pub(crate) fn take_vec(&mut self) -> Vec<u8> {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.truncate(std::mem::take(&mut self.len));

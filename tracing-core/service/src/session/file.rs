@@ -49,7 +49,7 @@ pub(crate) struct SessionFile {
 pub(crate) struct AfterPass {
     /// How to write the piece of the pass; none if there is nothing to write.
     pub(crate) write: Option<FileSync>,
-    /// It is the last piece of the file.
+    /// The piece is the last one of the file.
     pub(crate) close: bool,
     /// The drain is over: the next one comes with the next period.
     pub(crate) wait: bool,

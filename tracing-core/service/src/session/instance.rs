@@ -45,7 +45,7 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    /// One that is set up. `source_index` and `buffer_index` are those of the config.
+    /// An instance that is set up. `source_index` and `buffer_index` are those of the config.
     pub(crate) fn new(
         id: InstanceId,
         source: &Source,
@@ -140,7 +140,7 @@ impl Instances {
         self.by_key.values()
     }
 
-    /// Those of one producer.
+    /// The instances of one producer.
     pub(crate) fn of_producer(&self, producer: ProducerId) -> impl Iterator<Item = &Instance> {
         let all = (producer, InstanceId::new(0))..=(producer, InstanceId::new(u64::MAX));
         self.by_key.range(all).map(|(_, instance)| instance)

@@ -84,7 +84,7 @@ pub(crate) enum SetUpWait {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     No,
-    /// It is about to be freed: no request reaches it any more. What it does in pieces comes before that.
+    /// The session is about to be freed: no request reaches it any more. What it does in pieces comes before that.
     Begun,
     /// Freed, but its file may not be closed yet.
     Freed,
@@ -155,7 +155,7 @@ impl Life {
         self.waits_for = None;
     }
 
-    /// Its end was asked for before it is set up.
+    /// Notes that the end was asked for before the session is set up.
     pub(crate) fn end_when_made(&mut self) {
         self.ends_when_made = true;
     }
@@ -164,7 +164,7 @@ impl Life {
         self.ends_when_made
     }
 
-    /// Its instances are stopped, from now on without waiting for them if `at_once`.
+    /// Notes that the instances are stopped, from now on without waiting for them if `at_once`.
     pub(crate) fn stop(&mut self, at_once: bool) {
         self.stops_at_once |= at_once;
     }
@@ -182,7 +182,7 @@ impl Life {
         is_first
     }
 
-    /// It has neither instances nor a consumer any more.
+    /// Notes that the session has neither instances nor a consumer any more.
     pub(crate) fn set_freed(&mut self) {
         self.end = End::Freed;
     }

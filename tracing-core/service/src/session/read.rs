@@ -241,7 +241,7 @@ struct PassSource<'a> {
     sequences: &'a mut SequenceIds,
     charge: &'a mut BufferCharge,
     invalid: InvalidPackets,
-    /// Those of the service, which come first.
+    /// The packets of the service, which come first.
     packets: &'a [Vec<u8>],
     /// The end of the buffers is an event of the trace.
     tell_end: bool,

@@ -22,7 +22,7 @@ use crate::limits;
 pub(crate) struct Shares {
     /// Of all users but root and that of the service.
     of_others: usize,
-    /// The same for the first one of a user.
+    /// Of all users but root and that of the service, if the next one is the first of its user.
     of_others_at_first: usize,
     /// Of all users.
     of_all: usize,

@@ -14,7 +14,7 @@ use super::events::TriggerHit;
 use crate::ledger::Loss;
 use abi::map::BlockMap;
 
-/// One trigger.
+/// A trigger that the consumer is to be told of.
 #[derive(Debug)]
 pub(crate) struct SnapshotHit {
     pub(crate) hit: TriggerHit,
@@ -22,7 +22,7 @@ pub(crate) struct SnapshotHit {
     pub(crate) loss: Loss,
 }
 
-/// Those of a session.
+/// The triggers of a session that its consumer is to be told of.
 #[derive(Debug, Default)]
 pub(crate) struct SnapshotHits {
     /// By the number of the timer.

@@ -185,7 +185,8 @@ impl Session {
         self.producers.get(&producer).is_some_and(|before| is_more(noted, *before))
     }
 
-    /// It ends: what a producer lost before, and did not tell yet. Nobody knows for which session it wrote that.
+    /// The session ends: notes what a producer lost before, and did not tell yet. Nobody knows for which session the
+    /// producer wrote that.
     pub(crate) fn note_untold(&mut self, producer: &mut Producer, cx: &mut Context) {
         cx.spend(limits::WORK_PER_ENTRY);
         let untold = producer.untold_losses(cx);
@@ -321,12 +322,12 @@ impl Sessions {
         self.by_id.values_mut()
     }
 
-    /// Those that are not freed.
+    /// The sessions that are not freed.
     pub(crate) fn live(&self) -> impl Iterator<Item = &Session> {
         self.by_id.values().filter(|session| !session.life.is_freed())
     }
 
-    /// Those that requests can reach: also none that is about to be freed.
+    /// The sessions that requests can reach: neither freed nor about to be freed.
     pub(crate) fn reachable(&self) -> impl Iterator<Item = &Session> {
         self.by_id.values().filter(|session| session.life.is_reachable())
     }

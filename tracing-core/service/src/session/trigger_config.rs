@@ -10,12 +10,12 @@ use abi::sync::Arc;
 /// What a session does when one of its triggers is activated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum TriggerMode {
-    /// It has none.
+    /// The session has no triggers.
     #[default]
     None,
     Start,
     Stop,
-    /// It continues; its consumer clones it.
+    /// The session continues; its consumer clones it.
     Clone,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Triggers {
 }
 
 impl Triggers {
-    /// Those of a config, none of which is added yet.
+    /// The triggers of a config, none of which is added yet.
     pub(crate) fn of_mode(config: &TraceConfig) -> Self {
         Self { mode: TriggerMode::of(config), by_name: BlockMap::new() }
     }
@@ -61,7 +61,7 @@ impl Triggers {
     /// Adds one of a config; `compile` makes an expression of a producer name.
     ///
     /// # Errors
-    /// Those of `compile`.
+    /// The error of `compile`.
     pub(crate) fn add(
         &mut self,
         trigger: &TraceConfigTriggerConfigTrigger,

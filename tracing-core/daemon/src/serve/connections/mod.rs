@@ -153,7 +153,7 @@ impl State {
         self.part((3, 4), (1, 2), LARGE_SOCKETS_MAX)
     }
 
-    /// The same for the first connection of a user.
+    /// What users may have together if the next connection is the first one of its user.
     fn of_others_at_first(&self) -> Held {
         self.part((7, 8), (9, 16), LARGE_SOCKETS_MAX)
     }
@@ -350,7 +350,7 @@ pub(super) struct Slot {
     port: PortKind,
     /// Bytes that it keeps, as far as they count.
     kept: usize,
-    /// Its socket keeps much in the kernel.
+    /// The socket of the connection keeps much in the kernel.
     is_large: bool,
 }
 

@@ -92,9 +92,9 @@ pub(super) struct NewFile {
 
 /// The rights with which a file is created and written.
 pub(super) enum Rights {
-    /// Those of this process.
+    /// The rights of this process.
     Daemon,
-    /// Those of another user, which this process can act for.
+    /// The rights of another user, which this process can act for.
     #[cfg(feature = "host")]
     Of(Identity),
 }

@@ -174,14 +174,14 @@ impl WatchedTurn {
         }
     }
 
-    /// It turns to another task.
+    /// The loop turns to another task.
     pub(super) fn task(&mut self, now_ns: u64, task: Task, who: Option<ConnectionUser>) {
         self.close(now_ns);
         self.busy = Busy { task, who };
         self.shared.store(self.busy);
     }
 
-    /// It goes to sleep.
+    /// The loop goes to sleep. Returns the turn if it took long.
     pub(super) fn end(&mut self, now_ns: u64) -> Option<SlowTurn> {
         self.close(now_ns);
         self.shared.since_ns.store(0, Ordering::SeqCst);

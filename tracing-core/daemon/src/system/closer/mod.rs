@@ -123,7 +123,7 @@ pub(crate) struct CloserLimits {
 /// Why no descriptor of a user is received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoRoom {
-    /// One takes too long to close.
+    /// A descriptor of the user takes too long to close.
     Stuck,
     /// Too many of the user wait.
     OfUser,
@@ -229,7 +229,7 @@ impl State {
     }
 }
 
-/// One of those that are counted under `key` waits no more.
+/// One descriptor fewer waits of those that are counted under `key`.
 fn forget_one<K: Ord + Copy>(counts: &mut SortedMap<K, usize>, key: &K) {
     if let Some(count) = counts.get_mut(key) {
         *count -= 1;
@@ -357,7 +357,7 @@ impl Closer {
         *lock(&self.0.state).received.get_or_insert_with(uid, || 0) += 1;
     }
 
-    /// It does no more.
+    /// A received descriptor waits in a connection no more.
     fn release(&self, uid: u32) {
         self.0.held.fetch_sub(1, Ordering::Relaxed);
         forget_one(&mut lock(&self.0.state).received, &uid);

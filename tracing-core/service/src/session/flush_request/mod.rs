@@ -55,7 +55,7 @@ impl FlushStrategy {
 /// Buffers that are flushed and taken together for a clone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BufferGroup {
-    /// Those with `transfer_on_clone`: the clone gets the buffer, the source a fresh one.
+    /// The buffers with `transfer_on_clone`: the clone gets the buffer, the source a fresh one.
     Transferred,
     /// The others: the clone gets a copy.
     Copied,

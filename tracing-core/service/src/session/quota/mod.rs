@@ -19,7 +19,7 @@ use abi::map::BlockMap;
 pub(crate) struct Owner {
     /// The user of its producer.
     pub(crate) user: User,
-    /// It may use up the whole session: root, the user of the service, and that of the session.
+    /// The user may use up the whole session: root, the user of the service, and that of the session.
     pub(crate) is_unlimited: bool,
 }
 
