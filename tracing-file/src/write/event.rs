@@ -471,6 +471,7 @@ impl Draft {
         let is_begin = self.of == TrackEventType::TYPE_SLICE_BEGIN;
         if !is_begin {
             trace.write_event(self.of, self.track.uuid, self.at)?;
+            self.keep_value(trace);
             return Ok(None);
         }
         let end = match self.duration {
@@ -533,6 +534,15 @@ impl Draft {
         }
     }
 
+    /// Keeps the value that is in the trace now: the next one of an incremental counter is a difference to it.
+    fn keep_value<W: Write>(&self, trace: &mut TraceFile<W>) {
+        if let Some(CounterValue::Int(value)) = self.value
+            && let Some(Kind::Counter { last: Some(last) }) = trace.kind_mut(self.track)
+        {
+            *last = value;
+        }
+    }
+
     /// The lane for a slice from `begin_ns`: a free one, or a new one.
     fn free_lane<W: Write>(
         &self,
@@ -587,9 +597,7 @@ fn difference<W: Write>(
 ) -> CounterValue {
     match (trace.kind_mut(track), value) {
         (Some(Kind::Counter { last: Some(last) }), CounterValue::Int(now)) => {
-            let written = now.wrapping_sub(*last);
-            *last = now;
-            CounterValue::Int(written)
+            CounterValue::Int(now.wrapping_sub(*last))
         }
         (_, value) => value,
     }

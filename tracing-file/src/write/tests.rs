@@ -142,6 +142,24 @@ fn counters_are_described_before_their_values() {
 }
 
 #[test]
+fn a_refused_value_does_not_change_later_differences() {
+    check(
+        plain(),
+        |trace| {
+            let sum = trace.counter_track(CounterSpec::new("sum").incremental());
+            trace.counter(&sum, 1, 10);
+            assert!(trace.counter(&sum, u64::MAX, 100).emit().is_err());
+            trace.counter(&sum, 2, 7);
+        },
+        "packet { track_descriptor { uuid: 1 name: 'sum' counter { is_incremental: true } } }
+         packet { timestamp: 1 trusted_packet_sequence_id: 5
+                  track_event { type: TYPE_COUNTER track_uuid: 1 counter_value: 10 } }
+         packet { timestamp: 2 trusted_packet_sequence_id: 5
+                  track_event { type: TYPE_COUNTER track_uuid: 1 counter_value: -3 } }",
+    );
+}
+
+#[test]
 fn flows_lead_from_slice_to_slice() {
     check(
         plain().id_base(70),
