@@ -69,8 +69,9 @@ impl Slices {
         if let Some(other_end_ns) = late {
             return Err(WriteError::Crossing { begin_ns, end_ns, other_end_ns });
         }
+        // An inner slice that was ended in a call of its own is not in `open` any more.
         if end_ns < self.latest_ns {
-            return Err(WriteError::OutOfOrder { begin_ns: end_ns, latest_ns: self.latest_ns });
+            return Err(WriteError::Crossing { begin_ns, end_ns, other_end_ns: self.latest_ns });
         }
         self.open.truncate(at);
         self.latest_ns = end_ns;

@@ -480,8 +480,7 @@ fn open_slices_must_be_ended_once_and_in_order() {
             trace.end(inner, 9);
             trace.end(slice, 8);
         },
-        "event 3 was refused: the slice begins at 8, but its track is at 9 already; write the slices of a track in \
-         the order of their begins, or use a lanes track",
+        "event 3 was refused: the slice from 5 to 8 crosses one that ends at 9; use a lanes track",
     );
     let mut trace = TraceFile::create(Vec::new()).unwrap();
     let track = trace.track("T");
