@@ -4,7 +4,8 @@ use std::io::Write;
 
 use protos::TrackEventType;
 
-use super::event::{Begin, Complete, CounterValue, End, Event, Flow, Instant, Priority, Value};
+use super::counter::CounterValue;
+use super::event::{Begin, Complete, End, Event, Flow, Instant, Priority, Value};
 use super::time::Timestamp;
 use super::trace::TraceFile;
 use super::track::{CounterTrack, OpenSlice, SliceTrack, StateTrack, ThreadTrack, Track, TrackId};
@@ -68,7 +69,7 @@ impl<W: Write> TraceFile<W> {
         self.event(thread, at, TrackEventType::TYPE_INSTANT).named("log").logging(priority, message)
     }
 
-    /// A value of a counter: an `i64` or an `f64`.
+    /// A value of a counter: an `i64`, `i32`, `u32` or `f64`. It holds from `at` until the next one.
     pub fn counter(
         &mut self,
         track: &CounterTrack,

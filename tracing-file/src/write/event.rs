@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use protos::{LogMessagePriority, TrackEventType, TrackEventWriter};
 
 use super::arg::{Arg, ArgDict, ArgList};
+use super::counter::CounterValue;
 use super::error::WriteError;
 use super::intern::Name;
 use super::time::Timestamp;
@@ -57,39 +58,6 @@ impl Priority {
             Self::Error => 6,
             Self::Fatal => 7,
         })
-    }
-}
-
-/// A value of a counter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum CounterValue {
-    /// An integer.
-    Int(i64),
-    /// A real number.
-    Double(f64),
-}
-
-impl From<i64> for CounterValue {
-    fn from(value: i64) -> Self {
-        Self::Int(value)
-    }
-}
-
-impl From<i32> for CounterValue {
-    fn from(value: i32) -> Self {
-        Self::Int(value.into())
-    }
-}
-
-impl From<u32> for CounterValue {
-    fn from(value: u32) -> Self {
-        Self::Int(value.into())
-    }
-}
-
-impl From<f64> for CounterValue {
-    fn from(value: f64) -> Self {
-        Self::Double(value)
     }
 }
 

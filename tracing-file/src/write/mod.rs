@@ -108,6 +108,7 @@
 
 mod arg;
 mod calls;
+mod counter;
 mod declare;
 mod error;
 mod event;
@@ -124,10 +125,9 @@ mod trace;
 mod track;
 
 pub use arg::{Arg, ArgDict, ArgList};
+pub use counter::CounterValue;
 pub use error::WriteError;
-pub use event::{
-    Begin, Complete, CounterValue, End, Event, Flow, Instant, Priority, Sliced, Value,
-};
+pub use event::{Begin, Complete, End, Event, Flow, Instant, Priority, Sliced, Value};
 pub use options::TraceOptions;
 pub use spec::{CounterSpec, TrackSpec, Unit};
 pub use time::{Clock, Timestamp};
