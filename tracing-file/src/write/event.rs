@@ -434,6 +434,7 @@ impl Draft {
         if self.track.idx as usize >= trace.tracks.len() {
             return Err(WriteError::NoTrack);
         }
+        trace.restart_sums();
         self.put_rest(trace)?;
         let at_ns = trace.trace_ns(self.at)?;
         let is_begin = self.of == TrackEventType::TYPE_SLICE_BEGIN;

@@ -250,6 +250,19 @@ impl<W: Write> TraceFile<W> {
         }
     }
 
+    /// Lets incremental counters begin at 0 again if the next event opens the sequence: its flag 1 makes readers forget
+    /// the sums of earlier values.
+    pub(super) fn restart_sums(&mut self) {
+        if self.is_sequence_open || self.interned.is_empty() {
+            return;
+        }
+        for track in &mut self.tracks {
+            if let Kind::Counter { last: Some(last) } = &mut track.kind {
+                *last = 0;
+            }
+        }
+    }
+
     /// Writes the packet of an event on the track `uuid`, with the fields that are collected.
     pub(super) fn write_event(
         &mut self,

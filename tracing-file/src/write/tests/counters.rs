@@ -1,4 +1,5 @@
 use super::*;
+use crate::read::{EventKind, TraceReader};
 
 #[test]
 fn counters_are_described_before_their_values() {
@@ -42,4 +43,36 @@ fn a_refused_value_does_not_change_later_differences() {
          packet { timestamp: 2 trusted_packet_sequence_id: 5
                   track_event { type: TYPE_COUNTER track_uuid: 1 counter_value: -3 } }",
     );
+}
+
+/// The values of all counters as a reader sees them.
+fn values(options: TraceOptions, write: impl FnOnce(&mut TraceFile<&mut Vec<u8>>)) -> Vec<f64> {
+    let mut bytes = Vec::new();
+    let mut trace = options.create(&mut bytes).unwrap();
+    write(&mut trace);
+    trace.finish().unwrap();
+    let mut values = Vec::new();
+    let mut reader = TraceReader::new(&bytes[..]);
+    while let Some(event) = reader.next_event().unwrap() {
+        if let EventKind::Counter(value) = event.kind() {
+            values.push(value.as_f64());
+        }
+    }
+    values
+}
+
+#[test]
+fn the_first_interned_text_does_not_change_the_values_of_incremental_counters() {
+    let write = |trace: &mut TraceFile<&mut Vec<u8>>| {
+        let sum = trace.counter_track(CounterSpec::new("sum").incremental());
+        trace.counter(&sum, 1, 10);
+        trace.counter(&sum, 2, 12).arg("why", "an interned name in the same packet");
+        trace.counter(&sum, 3, 7);
+    };
+    for is_interned in [true, false] {
+        for is_delta in [true, false] {
+            let options = TraceOptions::new().interning(is_interned).delta_timestamps(is_delta);
+            assert_eq!(values(options, write), [10.0, 12.0, 7.0]);
+        }
+    }
 }
