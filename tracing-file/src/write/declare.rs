@@ -5,6 +5,7 @@ use std::io::Write;
 use protos::TrackDescriptorWriter;
 use protozero::Writer;
 
+use super::counter::CounterValue;
 use super::error::WriteError;
 use super::output::append;
 use super::slices::Slices;
@@ -74,8 +75,8 @@ impl<W: Write> TraceFile<W> {
     /// A counter.
     pub fn counter_track<'a>(&mut self, spec: impl Into<CounterSpec<'a>>) -> CounterTrack {
         let spec = spec.into();
-        let last = spec.is_incremental.then_some(0);
-        CounterTrack(self.add_track(spec.track.parent, Kind::Counter { last }, None, |track| {
+        let sum = spec.is_incremental.then_some(CounterValue::ZERO);
+        CounterTrack(self.add_track(spec.track.parent, Kind::Counter { sum }, None, |track| {
             spec.track.write(track);
             // The message must be there, also without fields.
             spec.write(&mut track.counter());

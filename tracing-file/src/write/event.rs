@@ -505,10 +505,10 @@ impl Draft {
 
     /// Keeps the value that is in the trace now: the next one of an incremental counter is a difference to it.
     fn keep_value<W: Write>(&self, trace: &mut TraceFile<W>) {
-        if let Some(CounterValue::Int(value)) = self.value
-            && let Some(Kind::Counter { last: Some(last) }) = trace.kind_mut(self.track)
+        if let Some(value) = self.value
+            && let Some(Kind::Counter { sum: Some(sum) }) = trace.kind_mut(self.track)
         {
-            *last = value;
+            *sum = sum.after(value.minus(*sum));
         }
     }
 
@@ -564,10 +564,8 @@ fn difference<W: Write>(
     track: TrackId,
     value: CounterValue,
 ) -> CounterValue {
-    match (trace.kind_mut(track), value) {
-        (Some(Kind::Counter { last: Some(last) }), CounterValue::Int(now)) => {
-            CounterValue::Int(now.wrapping_sub(*last))
-        }
-        (_, value) => value,
+    match trace.kind_mut(track) {
+        Some(Kind::Counter { sum: Some(sum) }) => value.minus(*sum),
+        _ => value,
     }
 }

@@ -144,7 +144,7 @@ impl<'a> CounterSpec<'a> {
         Self { multiplier: Some(multiplier), ..self }
     }
 
-    /// Integers are written as differences. Callers give absolute values all the same.
+    /// Values are written as differences to the one before. Callers give absolute values all the same.
     #[must_use]
     pub const fn incremental(self) -> Self {
         Self { is_incremental: true, ..self }

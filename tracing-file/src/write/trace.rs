@@ -9,6 +9,7 @@ use protos::{
 };
 use protozero::Writer;
 
+use super::counter::CounterValue;
 use super::error::WriteError;
 use super::intern::Interner;
 use super::options::TraceOptions;
@@ -257,8 +258,8 @@ impl<W: Write> TraceFile<W> {
             return;
         }
         for track in &mut self.tracks {
-            if let Kind::Counter { last: Some(last) } = &mut track.kind {
-                *last = 0;
+            if let Kind::Counter { sum: Some(sum) } = &mut track.kind {
+                *sum = CounterValue::ZERO;
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Handles of tracks, one type for each kind, so that a value can only go where a reader accepts it.
 
+use super::counter::CounterValue;
 use super::slices::Slices;
 
 /// A track within one trace.
@@ -87,8 +88,8 @@ pub(super) enum Kind {
         descriptor: Box<[u8]>,
     },
     Counter {
-        /// The last value, if values are written as differences.
-        last: Option<i64>,
+        /// The sum of what is written, if values are written as differences.
+        sum: Option<CounterValue>,
     },
     State,
 }

@@ -76,3 +76,18 @@ fn the_first_interned_text_does_not_change_the_values_of_incremental_counters() 
         }
     }
 }
+
+#[test]
+fn an_incremental_counter_has_real_values_too() {
+    let write = |trace: &mut TraceFile<&mut Vec<u8>>| {
+        let sum = trace.counter_track(CounterSpec::new("sum").incremental());
+        trace.counter(&sum, 1, 0.5);
+        trace.counter(&sum, 2, 0.75);
+        trace.counter(&sum, 3, 2);
+        trace.counter(&sum, 4, 1.5);
+        trace.counter(&sum, 5, i64::MIN);
+        trace.counter(&sum, 6, i64::MAX);
+    };
+    let (min, max) = (i64::MIN as f64, i64::MAX as f64);
+    assert_eq!(values(TraceOptions::new(), write), [0.5, 0.75, 2.0, 1.5, min, max]);
+}
