@@ -323,13 +323,13 @@ impl<R: Read> Packets<R> {
     }
 
     /// Bytes that compressed packets unpacked to so far.
-    pub(crate) fn unpacked(&self) -> u64 {
+    pub(crate) fn bytes_unpacked(&self) -> u64 {
         self.unpacked_bytes + self.unpacking.as_ref().map_or(0, Unpacking::bytes)
     }
 
     /// Bytes that were read so far, of the file and of what was unpacked.
-    pub(crate) fn read(&self) -> u64 {
-        self.input.bytes + self.unpacked()
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.input.bytes + self.bytes_unpacked()
     }
 
     /// The bytes of the last packet.

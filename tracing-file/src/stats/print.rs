@@ -6,7 +6,7 @@ use super::{SliceStats, Stats, kind_name};
 use crate::escape::is_hidden;
 use crate::json::Json;
 
-/// Bytes of a name that a table shows.
+/// Characters of a name that a table shows.
 const NAME_CHARS: usize = 48;
 
 /// How buffers are made larger, however the trace was recorded.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::details::push_value;
 use super::labels::Label;
-use super::row::{Note, Row, RowKind};
+use super::row::{Key, Note, Row, RowKind};
 use crate::escape;
 
 /// Adds the line of `row`. `begin` is the row of the slice that ends.
@@ -16,7 +16,7 @@ pub(super) fn push(
     note: Note,
     label: &Label,
 ) {
-    let (ts_ns, packet, _) = row.key;
+    let Key { ts_ns, packet, .. } = row.key;
     let _ = write!(out, "{{\"time_ns\":{since_start_ns},\"timestamp_ns\":{ts_ns}");
     if row.kind != RowKind::Lost {
         let _ = write!(out, ",\"packet\":{packet}");

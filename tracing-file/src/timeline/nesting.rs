@@ -84,7 +84,7 @@ impl Nesting {
             self.refused += 1;
             return depth;
         }
-        let (at_ns, is_named, hashes) = (row.key.0, row.is_named, row.hashes);
+        let (at_ns, is_named, hashes) = (row.key.ts_ns, row.is_named, row.hashes);
         let open = Open { at_ns, is_named, cost, hashes, texts: Texts::Row(at) };
         self.tracks.entry(row.track).or_default().push(open);
         depth
@@ -105,7 +105,7 @@ impl Nesting {
         let mut note = Note { depth: index as u16, ..Note::default() };
         let Some(begin) = begin else { return note };
         self.budget.give_back(cost + begin.cost);
-        note.duration_ns = row.key.0.checked_sub(begin.at_ns);
+        note.duration_ns = row.key.ts_ns.checked_sub(begin.at_ns);
         row.is_named = begin.is_named;
         match begin.texts {
             Texts::Row(at) => {

@@ -27,12 +27,13 @@ impl Pattern {
     }
 }
 
-/// Goes back to the last `*` only, so that it takes at most `pattern` times `name` steps.
+/// Whether `name` fits a pattern with `*` and `?`. It goes back to the last `*` only, so that it takes at most as many
+/// steps as the characters of `pattern` times those of `name`.
 fn glob(pattern: &str, name: &str) -> bool {
     let (mut pattern, mut name) = (pattern.chars(), name.chars());
     let mut star = None;
     loop {
-        let (at, rest) = (pattern.clone(), name.clone());
+        let rest = name.clone();
         match (pattern.next(), name.next()) {
             (Some('*'), _) => {
                 name = rest.clone();
@@ -43,7 +44,6 @@ fn glob(pattern: &str, name: &str) -> bool {
             (Some(wanted), Some(found)) if wanted == found => {}
             _ => {
                 let Some((after, mut from)) = star.take() else { return false };
-                drop(at);
                 if from.next().is_none() {
                     return false;
                 }

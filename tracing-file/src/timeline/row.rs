@@ -4,8 +4,15 @@ use std::num::NonZeroU64;
 
 use crate::read::{CounterValue, Event};
 
-/// The place of a row in a timeline: its time, its packet, and losses before events.
-pub(super) type Key = (u64, u64, bool);
+/// The place of a row in a timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub(super) ts_ns: u64,
+    /// Index of the packet in the file.
+    pub(super) packet: u64,
+    /// A loss is shown before the event of its packet.
+    pub(super) is_event: bool,
+}
 
 /// What a row shows.
 #[derive(Clone, Copy, Debug, PartialEq)]

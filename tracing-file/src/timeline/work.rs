@@ -18,44 +18,62 @@ impl Default for WorkLimits {
     }
 }
 
+/// Bytes of one pass, or of several.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PassBytes {
+    /// Of the file, and of what was unpacked.
+    pub(super) read: u64,
+    pub(super) unpacked: u64,
+}
+
+impl PassBytes {
+    const NONE: Self = Self { read: 0, unpacked: 0 };
+
+    const fn plus(self, other: Self) -> Self {
+        Self {
+            read: self.read.saturating_add(other.read),
+            unpacked: self.unpacked.saturating_add(other.unpacked),
+        }
+    }
+}
+
 /// What the passes did so far.
 #[derive(Debug)]
 pub(super) struct Work {
     limits: WorkLimits,
     file_bytes: u64,
-    /// Of the passes before this one, and of this one.
-    unpacked_bytes: (u64, u64),
-    read_bytes: (u64, u64),
+    earlier_passes: PassBytes,
+    this_pass: PassBytes,
     text_bytes: u64,
 }
 
 impl Work {
     /// For a file with so many bytes.
     pub(super) const fn new(limits: WorkLimits, file_bytes: u64) -> Self {
-        Self { limits, file_bytes, unpacked_bytes: (0, 0), read_bytes: (0, 0), text_bytes: 0 }
+        let (earlier_passes, this_pass) = (PassBytes::NONE, PassBytes::NONE);
+        Self { limits, file_bytes, earlier_passes, this_pass, text_bytes: 0 }
     }
 
-    /// The pass has read and unpacked so many bytes.
-    pub(super) const fn read(&mut self, read: u64, unpacked: u64) {
-        (self.read_bytes.1, self.unpacked_bytes.1) = (read, unpacked);
+    /// Sets what this pass has read and unpacked so far.
+    pub(super) const fn set_pass(&mut self, bytes: PassBytes) {
+        self.this_pass = bytes;
     }
 
     pub(super) const fn end_pass(&mut self) {
-        self.read_bytes = (self.read_bytes.0.saturating_add(self.read_bytes.1), 0);
-        self.unpacked_bytes = (self.unpacked_bytes.0.saturating_add(self.unpacked_bytes.1), 0);
+        self.earlier_passes = self.earlier_passes.plus(self.this_pass);
+        self.this_pass = PassBytes::NONE;
     }
 
-    /// Texts were made, written or looked at.
+    /// Adds bytes of texts that were made, written or compared.
     pub(super) const fn add_text(&mut self, bytes: u64) {
         self.text_bytes = self.text_bytes.saturating_add(bytes);
     }
 
     pub(super) const fn is_within_limits(&self) -> bool {
+        let PassBytes { read, unpacked } = self.earlier_passes.plus(self.this_pass);
         let unpacked_max = self.file_bytes.saturating_mul(UNPACKED_PER_BYTE);
         let unpacked_max = unpacked_max.saturating_add(self.limits.unpacked_bytes);
-        let read = self.read_bytes.0.saturating_add(self.read_bytes.1);
         let text_max = read.saturating_mul(TEXT_PER_BYTE).saturating_add(self.limits.text_bytes);
-        let unpacked = self.unpacked_bytes.0.saturating_add(self.unpacked_bytes.1);
         unpacked <= unpacked_max && self.text_bytes <= text_max
     }
 }

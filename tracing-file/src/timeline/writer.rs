@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::RangeInclusive;
 
 use super::details;
 use super::json;
@@ -12,7 +13,7 @@ use super::options::{Format, Options};
 use super::row::{Hashes, Key, Row, RowKind};
 use super::survey::{Survey, next_packet};
 use super::text::TextLines;
-use super::work::{Work, WorkLimits};
+use super::work::{PassBytes, Work, WorkLimits};
 pub use crate::limits::PASSES_MAX;
 use crate::limits::{EVENT_NAME_BYTES_MAX, FITTING_MAX, OPEN_BYTES_MAX};
 use crate::packets::{CountedInput, ReadError};
@@ -131,7 +132,7 @@ struct Timeline<'t, W> {
     nesting: Nesting,
     text: TextLines,
     /// Times that are shown, of the trace's clock.
-    range_ns: (u64, u64),
+    range_ns: RangeInclusive<u64>,
     rows: Vec<Row>,
     rows_bytes: usize,
     /// The last row that was written or passed over.
@@ -158,7 +159,7 @@ impl<'t, W: Write> Timeline<'t, W> {
             labels: Labels::new(&survey.tracks),
             nesting: Nesting::new(OPEN_BYTES_MAX),
             text: TextLines::new(has_colours),
-            range_ns: (from.saturating_add(shift), to.saturating_add(shift)),
+            range_ns: from.saturating_add(shift)..=to.saturating_add(shift),
             rows: Vec::new(),
             rows_bytes: 0,
             last: None,
@@ -177,7 +178,8 @@ impl<'t, W: Write> Timeline<'t, W> {
         self.losses.clear();
         while next_packet(&mut reader, &mut error) {
             self.losses.extend(reader.loss());
-            self.work.read(reader.packets.read(), reader.packets.unpacked());
+            let (read, unpacked) = (reader.packets.bytes_read(), reader.packets.bytes_unpacked());
+            self.work.set_pass(PassBytes { read, unpacked });
             if let Some(event) = reader.event() {
                 events += 1;
                 self.add(&event);
@@ -193,7 +195,8 @@ impl<'t, W: Write> Timeline<'t, W> {
         self.work.end_pass();
         for sequence in std::mem::take(&mut self.losses) {
             // Behind all packets. No row is read after these, so that they all are written at once.
-            self.add_loss(sequence, 0, (self.survey.end_ns, u64::MAX, false));
+            let key = Key { ts_ns: self.survey.end_ns, packet: u64::MAX, is_event: false };
+            self.add_loss(sequence, 0, key);
         }
         self.rows.sort_unstable_by_key(|row| row.key);
         self.write_rows(self.rows.len())?;
@@ -212,9 +215,9 @@ impl<'t, W: Write> Timeline<'t, W> {
         let sequence = SequenceId { machine: event.machine(), id: event.sequence() };
         let (ts_ns, packet) = (event.timestamp_ns(), event.place().packet);
         if self.losses.remove(&sequence) && self.is_wanted(sequence.machine, event.track_uuid()) {
-            self.add_loss(sequence, event.track_uuid(), (ts_ns, packet, false));
+            self.add_loss(sequence, event.track_uuid(), Key { ts_ns, packet, is_event: false });
         }
-        let key = (ts_ns, packet, true);
+        let key = Key { ts_ns, packet, is_event: true };
         if self.is_to_be_kept(key) && self.is_wanted(sequence.machine, event.track_uuid()) {
             let row = self.row(event, key);
             let is_slice = matches!(row.kind, RowKind::Begin | RowKind::End);
@@ -234,7 +237,7 @@ impl<'t, W: Write> Timeline<'t, W> {
                 sequence,
                 track,
                 kind: RowKind::Lost,
-                is_in_range: key.0 >= self.range_ns.0,
+                is_in_range: key.ts_ns >= *self.range_ns.start(),
                 is_named: true,
                 name: None,
                 categories: "".into(),
@@ -245,7 +248,7 @@ impl<'t, W: Write> Timeline<'t, W> {
     }
 
     fn is_to_be_kept(&self, key: Key) -> bool {
-        key.0 <= self.range_ns.1
+        key.ts_ns <= *self.range_ns.end()
             && self.last.is_none_or(|last| key > last)
             && self.bound.is_none_or(|bound| key <= bound)
     }
@@ -277,7 +280,7 @@ impl<'t, W: Write> Timeline<'t, W> {
         let is_json = self.options.format == Format::Json;
         let name = event.name();
         let is_named = self.names_fit(event, name.as_deref());
-        let is_in_range = key.0 >= self.range_ns.0;
+        let is_in_range = key.ts_ns >= *self.range_ns.start();
         // An end is shown if its begin has the name, which is not known here.
         let has_details = is_in_range && (is_named || kind == RowKind::End);
         let is_slice = matches!(kind, RowKind::Begin | RowKind::End);
@@ -345,7 +348,7 @@ impl<'t, W: Write> Timeline<'t, W> {
     fn make_room(&mut self, events: u64) -> Result<(), TimelineError> {
         self.rows.sort_unstable_by_key(|row| row.key);
         let earliest = self.survey.earliest.behind(events);
-        self.write_rows(self.rows.partition_point(|row| row.key.0 <= earliest))?;
+        self.write_rows(self.rows.partition_point(|row| row.key.ts_ns <= earliest))?;
         let (mut bytes, mut count) = (0, 0);
         for row in &self.rows {
             bytes += row.bytes();
@@ -382,9 +385,9 @@ impl<'t, W: Write> Timeline<'t, W> {
             }
             let begin = note.begin.and_then(|at| rows.get(at as usize));
             let label = self.labels.of(&self.survey.tracks, row.machine, row.track);
-            let since_start_ns = i128::from(row.key.0) - i128::from(self.survey.start_ns);
+            let since_start_ns = i128::from(row.key.ts_ns) - i128::from(self.survey.start_ns);
             let is_absolute = self.options.is_absolute;
-            let shown_ns = if is_absolute { row.key.0.into() } else { since_start_ns };
+            let shown_ns = if is_absolute { row.key.ts_ns.into() } else { since_start_ns };
             line.clear();
             match self.options.format {
                 Format::Json => json::push(&mut line, since_start_ns, row, begin, note, label),
