@@ -63,7 +63,7 @@ pub enum WriteError {
     },
     /// More than 62 clocks of one's own.
     TooManyClocks,
-    /// The unit of a clock is 0, or two clocks have the same id.
+    /// The unit of a clock is 0, its id is none of a built-in clock besides BOOTTIME, or it was declared before.
     BadClock,
     /// An event begins or continues a flow and ends it.
     FlowTwice {
@@ -98,7 +98,7 @@ impl fmt::Display for WriteError {
             Self::Io(error) => write!(f, "cannot write the trace: {error}"),
             Self::Stopped => f.write_str("not written, because an earlier write failed"),
             Self::TooLong => f.write_str("a packet is too long; shorten its annotations"),
-            Self::Foreign => f.write_str("a track, slice or clock of another trace"),
+            Self::Foreign => f.write_str("its track, slice or clock belongs to another trace"),
             Self::NoTrack => f.write_str("the track is not in the trace, because it was refused"),
             Self::EndBeforeBegin { begin_ns, end_ns } => {
                 write!(f, "the slice begins at {begin_ns} and ends at {end_ns}, which is earlier")
@@ -129,10 +129,15 @@ impl fmt::Display for WriteError {
                 write!(f, "the time {value} is not between 0 and 2^63 - 1 ns of the trace")
             }
             Self::TooManyClocks => f.write_str("more than 62 clocks of one's own"),
-            Self::BadClock => f.write_str("the unit of a clock is 0, or the clock was declared before"),
+            Self::BadClock => f.write_str(
+                "the unit of the clock is 0, its id is not 1 to 5 or 7 to 63, or it was declared before",
+            ),
             Self::FlowTwice { id } => {
                 write!(f, "the event both continues and ends the flow {id}; choose one")
             }
+            Self::OpenSlices { count: 1 } => f.write_str(
+                "a slice is open at the end of the trace; end it, or leave it open with `leave_open`",
+            ),
             Self::OpenSlices { count } => write!(
                 f,
                 "{count} slices are open at the end of the trace; end them, or leave them open with `leave_open`"

@@ -123,7 +123,7 @@ impl<W: Write> TraceFile<W> {
         })
     }
 
-    /// Writes what is left and returns the output.
+    /// Writes what is left. The trace is complete then.
     ///
     /// # Errors
     /// The output fails, slices are open, or events were refused whose errors nobody has seen.

@@ -391,7 +391,7 @@ fn open_slices_must_be_ended_once_and_in_order() {
             let track = trace.track("T");
             let _slice = trace.begin(&track, 1, "s").open();
         },
-        "1 slices are open at the end of the trace; end them, or leave them open with `leave_open`",
+        "a slice is open at the end of the trace; end it, or leave it open with `leave_open`",
     );
     check_error(
         |trace| {
@@ -453,7 +453,7 @@ fn what_belongs_to_another_trace_is_refused() {
     let track = other.track("T");
     let clock = other.clock(1, 0, 0).unwrap();
     let slice = other.begin(&track, 1, "s").open();
-    let foreign = "was refused: a track, slice or clock of another trace";
+    let foreign = "was refused: its track, slice or clock belongs to another trace";
     check_error(
         |trace| {
             trace.instant(&track, 1, "s");
