@@ -69,7 +69,7 @@ fn run(name: &str, words: &[OsString], program: Program) -> Ending {
     misread_arguments::refuse_files(&args.what.words)?;
     let plan = plan::plan(args, program)?;
     if let (Program::Tracebox, Plan::Record(request)) = (program, &plan) {
-        misread_arguments::refuse_misspelt_program(request)?;
+        misread_arguments::refuse_programs(request)?;
     }
     if program == Program::Tracebox
         && !matches!(plan, Plan::Version | Plan::ResetGuardrails | Plan::Record(_))

@@ -38,14 +38,21 @@ pub(super) fn refuse_files(words: &[String]) -> Result<(), Failure> {
     })
 }
 
-/// Refuses a word that looks like a misspelt program. Other words are events or categories of light mode.
-pub(super) fn refuse_misspelt_program(request: &RecordRequest) -> Result<(), Failure> {
+/// Refuses a first word that is, or looks like, the name of a program. Other words are events or categories of light
+/// mode.
+pub(super) fn refuse_programs(request: &RecordRequest) -> Result<(), Failure> {
     let ConfigSource::Light(light) = &request.config.source else { return Ok(()) };
     let Some(word) = light.words.first() else { return Ok(()) };
-    meant_program(word).map_or(Ok(()), |program| {
-        Err(Failure::new(format_args!(
-            "{word:?} is not a program of tracebox: did you mean {program:?}?"
-        )))
+    advice(word).map_or(Ok(()), |advice| Err(Failure::new(advice)))
+}
+
+/// What to say of `word` if a program is meant.
+fn advice(word: &str) -> Option<String> {
+    let program = meant_program(word)?;
+    Some(if word == program {
+        format!("{word} is a program of tracebox, and its name comes first: `tracebox {word} ...`")
+    } else {
+        format!("{word:?} is not a program of tracebox: did you mean {program:?}?")
     })
 }
 
@@ -67,7 +74,8 @@ const PROGRAMS: &[&str] = &[
 /// The program that `word` probably means.
 fn meant_program(word: &str) -> Option<&'static str> {
     // Two letters of a short name are half of it.
-    let is_near =
-        |program: &&str| edit_distance(word, program) <= if program.len() < 5 { 1 } else { 2 };
-    PROGRAMS.iter().copied().find(is_near)
+    let distance_max = |program: &str| if program.len() < 5 { 1 } else { 2 };
+    let distances = PROGRAMS.iter().map(|program| (edit_distance(word, program), *program));
+    let near = distances.filter(|(distance, program)| *distance <= distance_max(program));
+    near.min_by_key(|(distance, _)| *distance).map(|(_, program)| program)
 }
