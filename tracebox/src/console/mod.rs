@@ -1,6 +1,6 @@
 //! Messages to users while a trace is recorded. All of them go to stderr: stdout may be the trace.
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -49,6 +49,9 @@ pub fn number(count: usize) -> String {
     if count > REPEATED_MAX { format!(" (number {count})") } else { String::new() }
 }
 
+/// What failures of stdout say first.
+const CANNOT_WRITE: &str = "cannot write stdout";
+
 /// One line on stdout: the answer of a program.
 ///
 /// # Errors
@@ -57,7 +60,19 @@ pub fn answer(text: impl std::fmt::Display) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
     let text = text.to_string();
     let text = visible(&text, "\n\t");
-    writeln!(stdout, "{text}").and_then(|()| stdout.flush()).context("cannot write stdout")
+    writeln!(stdout, "{text}").and_then(|()| stdout.flush()).context(CANNOT_WRITE)
+}
+
+/// Ignores that the reader of a pipe has closed it: it has read what it wanted, such as `head`. For programs that only
+/// print.
+///
+/// # Errors
+/// When stdout could not be written for another reason, such as a full disk.
+pub fn check_stdout(written: io::Result<()>) -> Result<(), Failure> {
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.context(CANNOT_WRITE),
+    }
 }
 
 /// The log of a service of this process: errors only, without those that its one consumer gets as the

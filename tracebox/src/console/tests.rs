@@ -16,6 +16,14 @@ fn sizes() {
 }
 
 #[test]
+fn a_reader_that_has_read_enough_is_no_failure() {
+    assert_eq!(check_stdout(Ok(())), Ok(()));
+    assert_eq!(check_stdout(Err(ErrorKind::BrokenPipe.into())), Ok(()));
+    let full = check_stdout(Err(ErrorKind::StorageFull.into()));
+    assert_eq!(full, Err(Failure::new("cannot write stdout: no storage space")));
+}
+
+#[test]
 fn plurals() {
     assert_eq!(count(0, "packet"), "0 packets");
     assert_eq!(count(1, "packet"), "1 packet");

@@ -16,7 +16,7 @@ mod obstacle;
 mod tests;
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 
 use clap::{CommandFactory, Parser};
 use tracing_file::escape::visible;
@@ -27,6 +27,7 @@ use self::findings::{Finding, findings};
 pub use self::obstacle::{Obstacle, ftrace_obstacle};
 
 use crate::cli;
+use crate::console;
 use crate::failure::{Ending, Failure};
 use crate::version::VERSION;
 
@@ -69,13 +70,10 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     let facts = gather::gather();
     let findings = findings(&facts);
     let text = if args.json { json(&facts, &findings) } else { lines(&findings) };
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        // The reader of a pipe has read what it wanted, such as `head`.
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(unchecked(Failure::new(format_args!("cannot write: {error}"))))
-        }
-        _ => Ok(code(&findings)),
-    }
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    console::check_stdout(written).map_err(unchecked)?;
+    Ok(code(&findings))
 }
 
 fn code(findings: &[Finding]) -> u8 {

@@ -7,7 +7,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{CommandFactory, Parser};
@@ -20,7 +20,8 @@ use tracing_file::timeline::track_path;
 use crate::cli;
 use crate::console;
 use crate::console::count;
-use crate::failure::{Context, Ending, Failure};
+use crate::failure::{Ending, Failure};
+use crate::trace::input;
 
 /// Exit code: there are findings that count, or no packet at all.
 const EXIT_FINDINGS: u8 = 1;
@@ -91,12 +92,12 @@ pub fn stats_command() -> clap::Command {
 /// One line about what cannot be read or written.
 pub fn lint_main(name: &str, words: &[OsString]) -> Ending {
     let Some(args) = cli::parse::<LintArgs>(name, words)? else { return Ok(0) };
-    let (shown, input) = open(&args.file)?;
+    let (shown, input) = input::open(&args.file).map_err(unfinished)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     let (report, written) = lint_to(&mut out, input, &args);
-    end(written)?;
+    console::check_stdout(written).map_err(unfinished)?;
     match &report.error {
-        Some(error) => Err(unreadable(format_args!("{shown}: {error}"))),
+        Some(error) => Err(unfinished(Failure::new(format_args!("{shown}: {error}")))),
         None if is_good(&report, args.fail_on) => Ok(0),
         None => Ok(EXIT_FINDINGS),
     }
@@ -121,38 +122,21 @@ fn is_good(report: &Report, fail_on: Severity) -> bool {
 /// As [`lint_main`].
 pub fn stats_main(name: &str, words: &[OsString]) -> Ending {
     let Some(args) = cli::parse::<StatsArgs>(name, words)? else { return Ok(0) };
-    let (shown, input) = open(&args.file)?;
+    let (shown, input) = input::open(&args.file).map_err(unfinished)?;
     let stats = stats::stats(input);
     let text = if args.json { stats.json(ROWS) } else { stats.table(ROWS) };
-    end(io::stdout().lock().write_all(text.as_bytes()))?;
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    console::check_stdout(written).map_err(unfinished)?;
     match stats.error {
         None => Ok(0),
-        Some(error) => Err(unreadable(format_args!("{shown}: {error}"))),
+        Some(error) => Err(unfinished(Failure::new(format_args!("{shown}: {error}")))),
     }
 }
 
-fn open(file: &OsString) -> Result<(String, Box<dyn Read>), Failure> {
-    let shown = console::name(file);
-    if file == "-" {
-        return Ok((shown, Box::new(io::stdin().lock())));
-    }
-    let opened = std::fs::File::open(file).context(format_args!("cannot read {shown}"));
-    let opened = opened.map_err(|failure| failure.with_code(EXIT_UNREADABLE))?;
-    Ok((shown, Box::new(opened)))
-}
-
-fn unreadable(text: std::fmt::Arguments<'_>) -> Failure {
-    Failure::new(text).with_code(EXIT_UNREADABLE)
-}
-
-/// The reader of a pipe may have read what it wanted, such as `head`.
-fn end(written: io::Result<()>) -> Result<(), Failure> {
-    match written {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(unreadable(format_args!("cannot write: {error}")))
-        }
-        _ => Ok(()),
-    }
+/// A failure of what was not read, or not written, to its end.
+fn unfinished(failure: Failure) -> Failure {
+    failure.with_code(EXIT_UNREADABLE)
 }
 
 /// Writes the findings of a trace to `out`, as lines or as JSON.

@@ -147,13 +147,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 
 fn print(bytes: &[u8]) -> Ending {
     let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        // The reader of a pipe has read what it wanted, such as `head`.
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(format_args!("cannot write: {error}")))
-        }
-        _ => Ok(0),
-    }
+    console::check_stdout(stdout.write_all(bytes).and_then(|()| stdout.flush())).map(|()| 0)
 }
 
 #[cfg(test)]

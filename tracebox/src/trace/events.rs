@@ -3,7 +3,7 @@
 //! `tracing-file` orders and writes them; here are the command line and what is said on stderr.
 
 use std::ffi::OsString;
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
 use tracing_file::read::{Problem, Severity};
 use tracing_file::timeline::{self, Format, Options, Pattern, Summary, TimelineError};
@@ -108,9 +108,7 @@ pub(super) fn run(args: &EventsArgs) -> Ending {
     let flushed = out.flush().map_err(TimelineError::Output);
     match written.and_then(|summary| flushed.map(|()| summary)) {
         Ok(summary) => end(&shown, summary),
-        // The reader of a pipe has read what it wanted, such as `head`.
-        Err(TimelineError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(0),
-        Err(error @ TimelineError::Output(_)) => Err(Failure::new(error)),
+        Err(TimelineError::Output(error)) => console::check_stdout(Err(error)).map(|()| 0),
         Err(error) => Err(Failure::new(format_args!("{shown}: {error}"))),
     }
 }

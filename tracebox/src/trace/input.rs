@@ -31,7 +31,7 @@ pub fn is_trace(path: &Path) -> bool {
 const PACKET_TAG: u8 = 0x0a;
 
 /// Opens a trace that is read once, and says how messages call it.
-pub(super) fn open(file: &OsString) -> Result<(String, Box<dyn Read>), Failure> {
+pub(crate) fn open(file: &OsString) -> Result<(String, Box<dyn Read>), Failure> {
     let shown = console::name(file);
     if file == "-" {
         return Ok((shown, Box::new(io::stdin().lock())));

@@ -11,14 +11,14 @@
 //! `Trace` with a comment in front of each packet. It can be read again as long as the schema knows all of it.
 
 mod events;
-mod input;
+pub(crate) mod input;
 mod print;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 
 use clap::{CommandFactory, Parser, Subcommand};
 use protozero::dynamic::{MessageDescriptor, Pool};
@@ -144,9 +144,7 @@ fn print_packets(args: &PrintArgs) -> Ending {
             (None, Some(why)) => failed(why),
             (None, None) => Ok(0),
         },
-        // The reader of a pipe has read what it wanted, such as `head`.
-        Err(PrintError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(0),
-        Err(PrintError::Output(error)) => Err(Failure::new(format_args!("cannot write: {error}"))),
+        Err(PrintError::Output(error)) => console::check_stdout(Err(error)).map(|()| 0),
         Err(PrintError::Input(why)) => failed(why),
     }
 }

@@ -11,6 +11,8 @@ use protozero::{DecodeContext, DecodeMemory};
 
 use tracing_file::{compressed, escape};
 
+use crate::console::count;
+
 /// Bytes read at once.
 const BLOCK_BYTES: usize = 256 << 10;
 
@@ -167,7 +169,7 @@ impl<W: Write> Printer<W> {
 
     /// Prints the last line, which says how many packets there are.
     fn print_count(&mut self) -> Result<(), PrintError> {
-        let (all, compressed) = (counted(self.next, "packet"), self.compressed);
+        let (all, compressed) = (count(self.next, "packet"), self.compressed);
         let line = match compressed {
             0 => writeln!(self.out, "# {all}"),
             _ => writeln!(self.out, "# {all}, {compressed} of them compressed"),
@@ -250,11 +252,6 @@ impl<W: Write> Printer<W> {
             writeln!(self.out, "}}")
         }
     }
-}
-
-/// `1 packet`, `2 packets`.
-fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Writes text with an indent in front of each line.

@@ -134,6 +134,11 @@ fn query() {
     let ran = world.run("perfetto --query --json").good();
     assert!(ran.text().starts_with("{\n  \"tracing_service_version\": \"Perfetto v"), "{ran:?}");
     assert!(ran.text().contains("\"state\": \"STARTED\""), "{ran:?}");
+    // A reader such as `head` closes its pipe when it has read enough.
+    let (_, closed) = std::io::pipe().unwrap();
+    let mut query = world.command("perfetto --query");
+    let output = query.stdout(closed).stderr(Stdio::piped()).output().unwrap();
+    assert!(Ran::from(output).good().stderr.is_empty());
     perfetto.signal(Signal::INT);
     perfetto.end().good();
 }

@@ -11,15 +11,15 @@ use std::io::{IsTerminal, Write};
 use protozero::Message;
 use tracing_core::client::consumer::Consumer;
 
-use crate::failure::Ending;
-use crate::failure::{Context, Failure};
+use crate::console;
+use crate::failure::{Ending, Failure};
 use crate::plan::QueryFormat;
 use crate::recorder::consumer_error::request_failure;
 
 /// Prints the state of the service that `consumer` is connected to.
 ///
 /// # Errors
-/// When the service does not answer, or stdout is closed.
+/// When the service does not answer, or stdout cannot be written.
 pub fn run(consumer: &mut Consumer, form: QueryFormat) -> Ending {
     let mut stdout = std::io::stdout().lock();
     if form == QueryFormat::Raw && stdout.is_terminal() {
@@ -31,6 +31,6 @@ pub fn run(consumer: &mut Consumer, form: QueryFormat) -> Ending {
         QueryFormat::Json => json::print(&state).into_bytes(),
         QueryFormat::Table { long } => table::table(&state, long).into_bytes(),
     };
-    stdout.write_all(&bytes).and_then(|()| stdout.flush()).context("cannot write to stdout")?;
+    console::check_stdout(stdout.write_all(&bytes).and_then(|()| stdout.flush()))?;
     Ok(0)
 }
