@@ -19,6 +19,7 @@ mod tests;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::ops::Range;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use protozero::dynamic::{MessageDescriptor, Pool};
@@ -70,28 +71,28 @@ struct PrintArgs {
     descriptors: Option<OsString>,
     /// Only these packets, counted from 0: N, N..M, N.. or ..M (without packet M)
     #[arg(short = 'p', long, value_name = "RANGE", value_parser = range)]
-    packet: Option<(u64, u64)>,
+    packet: Option<Range<u64>>,
     /// Print each packet in one line
     #[arg(short = '1', long)]
     single_line: bool,
 }
 
 /// `N`, `N..M`, `N..` or `..M`.
-fn range(text: &str) -> Result<(u64, u64), String> {
-    let (from, to) = bounds(text)?;
-    if from < to { Ok((from, to)) } else { Err("the range is empty".into()) }
+fn range(text: &str) -> Result<Range<u64>, String> {
+    let range = bounds(text)?;
+    if range.is_empty() { Err("the range is empty".into()) } else { Ok(range) }
 }
 
-fn bounds(text: &str) -> Result<(u64, u64), String> {
+fn bounds(text: &str) -> Result<Range<u64>, String> {
     let number = |text: &str, absent: u64| match text {
         "" => Ok(absent),
         text => text.parse::<u64>().map_err(|_| format!("`{text}` is not a number")),
     };
     match text.split_once("..") {
-        Some((from, to)) => Ok((number(from, 0)?, number(to, u64::MAX)?)),
+        Some((from, to)) => Ok(number(from, 0)?..number(to, u64::MAX)?),
         None => {
             let only = text.parse::<u64>().map_err(|_| format!("`{text}` is not a number"))?;
-            Ok((only, only.saturating_add(1)))
+            Ok(only..only.saturating_add(1))
         }
     }
 }
@@ -131,7 +132,7 @@ fn print_packets(args: &PrintArgs) -> Ending {
     let packet = packet_type(args.descriptors.as_ref())?;
     let (file_name, input) = input::open(&args.file)?;
     let out = io::BufWriter::with_capacity(64 << 10, io::stdout().lock());
-    let mut printer = Printer::new(packet, args.packet, args.single_line, out);
+    let mut printer = Printer::new(packet, args.packet.clone(), args.single_line, out);
     let ended = printer.run(input);
     let flushed = printer.out.flush().map_err(PrintError::Output);
     let failed = |why: String| Err(Failure::new(format_args!("{file_name}: {why}")));

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
+use std::ops::Range;
 
 use protozero::decode::FrameReader;
 use protozero::decode::limits::DEPTH_MAX;
@@ -75,7 +76,8 @@ pub(super) struct Printer<W> {
     /// How many packets could not be read, and why the first.
     pub(super) broken: Option<(u64, String)>,
     packet: MessageDescriptor,
-    range: (u64, u64),
+    /// Indices of the packets that are printed.
+    range: Range<u64>,
     options: PrintOptions,
     /// Index of the next packet.
     next: u64,
@@ -87,13 +89,13 @@ impl<W: Write> Printer<W> {
     /// Prints packets of type `packet` whose index lies in `range`, to `out`.
     pub(super) fn new(
         packet: MessageDescriptor,
-        range: Option<(u64, u64)>,
+        range: Option<Range<u64>>,
         single_line: bool,
         out: W,
     ) -> Self {
         Self {
             packet,
-            range: range.unwrap_or((0, u64::MAX)),
+            range: range.unwrap_or(0..u64::MAX),
             options: PrintOptions { single_line, unknown_fields: true, ..PrintOptions::default() },
             out,
             memory: MEMORY_MAX,
@@ -113,7 +115,7 @@ impl<W: Write> Printer<W> {
 
     /// What is wrong if all of the trace was read and lies before the range.
     pub(super) fn empty_range(&self) -> Option<String> {
-        let (from, count) = (self.range.0, self.next);
+        let (from, count) = (self.range.start, self.next);
         let is_empty = from > 0 && count <= from;
         is_empty.then(|| format!("no packet {from}: the trace has {count}, counted from 0"))
     }
@@ -126,7 +128,7 @@ impl<W: Write> Printer<W> {
     ) -> Result<Flow, PrintError> {
         let mut stream = FrameReader::new().skip_other_fields();
         let mut block = vec![0; BLOCK_BYTES];
-        while self.next < self.range.1 {
+        while self.next < self.range.end {
             let len = match input.read(&mut block) {
                 Ok(0) => {
                     let end = stream.finish();
@@ -154,10 +156,10 @@ impl<W: Write> Printer<W> {
                     let place = Place { offset: frame.offset, compressed_at };
                     self.print_packet(frame.body, place)?;
                     // Nothing behind the last packet of the range is read.
-                    if self.next >= self.range.1 {
+                    if self.next >= self.range.end {
                         return Ok(Flow::RangeIsPrinted);
                     }
-                } else if self.next >= self.range.0 {
+                } else if self.next >= self.range.start {
                     let (number, len) = (frame.number, frame.body.len());
                     let line = writeln!(self.out, "# field {number} of the trace, {len} bytes");
                     line.map_err(PrintError::Output)?;
@@ -188,7 +190,7 @@ impl<W: Write> Printer<W> {
         let index = self.next;
         self.next += 1;
         self.compressed += u64::from(place.compressed_at.is_some());
-        if !(self.range.0..self.range.1).contains(&index) {
+        if !self.range.contains(&index) {
             return Ok(());
         }
         let head = format!("# packet {index}: {} bytes {place}", body.len());
@@ -215,7 +217,7 @@ impl<W: Write> Printer<W> {
         offset: usize,
     ) -> Result<(), PrintError> {
         let len = compressed.len;
-        if self.next >= self.range.0 {
+        if self.next >= self.range.start {
             let line = writeln!(self.out, "# compressed packets: {len} bytes at {offset}");
             line.map_err(PrintError::Output)?;
         }

@@ -1,4 +1,5 @@
 use std::io::Read;
+use std::ops::Range;
 
 use protos::{
     TraceConfig, TraceConfigCompressionConfig, TraceConfigCompressionConfigDeflate,
@@ -32,8 +33,8 @@ impl Read for SlowFile<'_> {
 }
 
 /// The output for `trace` without the last line, which counts the packets; and the error.
-fn print(trace: &[u8], packet: Option<(u64, u64)>, single_line: bool) -> (String, Option<String>) {
-    let (mut text, why) = print_all(trace, packet, single_line);
+fn print(trace: &[u8], range: Option<Range<u64>>, single_line: bool) -> (String, Option<String>) {
+    let (mut text, why) = print_all(trace, range, single_line);
     let last = text.trim_end().rfind('\n').map_or(0, |at| at + 1);
     let words: Vec<_> = text[last..].split_whitespace().collect();
     if let ["#", count, "packet" | "packets"] = words[..] {
@@ -46,13 +47,14 @@ fn print(trace: &[u8], packet: Option<(u64, u64)>, single_line: bool) -> (String
 /// The output for `trace`, and the error.
 fn print_all(
     trace: &[u8],
-    packet: Option<(u64, u64)>,
+    range: Option<Range<u64>>,
     single_line: bool,
 ) -> (String, Option<String>) {
     let mut seen = None;
     for piece in [1, 3, trace.len().max(1)] {
         let mut out = Vec::new();
-        let mut printer = Printer::new(packet_type(None).unwrap(), packet, single_line, &mut out);
+        let packet = packet_type(None).unwrap();
+        let mut printer = Printer::new(packet, range.clone(), single_line, &mut out);
         let ended = printer.run(SlowFile(trace, piece));
         let broken = printer.broken.map(|(count, first)| format!("{count}: {first}"));
         let why = match ended {
@@ -94,11 +96,11 @@ fn the_example_of_the_page_on_text_is_what_is_printed() {
 #[test]
 fn some_packets_in_a_line_each() {
     let trace = encoded(TRACE);
-    let (text, _) = print(&trace, Some((1, 3)), true);
+    let (text, _) = print(&trace, Some(1..3), true);
     assert_eq!(text.lines().count(), 2);
     assert!(text.starts_with("packet {  }  # packet 1: 0 bytes at 16\n"), "{text}");
-    assert_eq!(print(&trace, Some((3, 9)), false), (String::new(), None));
-    let (text, why) = print(&trace[..20], Some((0, 1)), true);
+    assert_eq!(print(&trace, Some(3..9), false), (String::new(), None));
+    let (text, why) = print(&trace[..20], Some(0..1), true);
     assert_eq!((text.lines().count(), why), (1, None), "what comes after is not looked at");
 }
 
@@ -108,20 +110,20 @@ fn nothing_behind_the_last_packet_counts() {
     let damages = [&b"\x08\x04"[..], b"\x0a\xff\xff\xff\xff\x7f", b"\x0f", b"\x12\x02hi"];
     for damage in damages {
         let damaged = [&trace[..16], damage].concat();
-        let (text, why) = print(&damaged, Some((0, 2)), true);
+        let (text, why) = print(&damaged, Some(0..2), true);
         assert_eq!((text.lines().count(), why), (2, None), "{damage:x?}");
     }
-    // Nor do fields before the first packet of the range.
+    // Fields of the trace before the first packet of the range are not printed.
     let other = [b"\x12\x02hi", &trace[..14], b"\x12\x02hi", &trace[14..]].concat();
     let lines = |range| print(&other, Some(range), true).0.lines().count();
-    assert_eq!([lines((0, 1)), lines((1, 2)), lines((2, 9))], [2, 2, 1]);
+    assert_eq!([lines(0..1), lines(1..2), lines(2..9)], [2, 2, 1]);
 }
 
 #[test]
 fn a_range_behind_the_end_is_told() {
     let note = |from| {
-        let packet = Some((from, 9));
-        let mut printer = Printer::new(packet_type(None).unwrap(), packet, true, Vec::new());
+        let range = Some(from..9);
+        let mut printer = Printer::new(packet_type(None).unwrap(), range, true, Vec::new());
         assert!(printer.run(&encoded(TRACE)[..]).is_ok());
         printer.empty_range()
     };
@@ -204,10 +206,10 @@ fn around(tag: u8, body: &[u8]) -> Vec<u8> {
 
 #[test]
 fn ranges() {
-    assert_eq!(range("3"), Ok((3, 4)));
-    assert_eq!(range("3..5"), Ok((3, 5)));
-    assert_eq!(range("3.."), Ok((3, u64::MAX)));
-    assert_eq!(range("..5"), Ok((0, 5)));
+    assert_eq!(range("3"), Ok(3..4));
+    assert_eq!(range("3..5"), Ok(3..5));
+    assert_eq!(range("3.."), Ok(3..u64::MAX));
+    assert_eq!(range("..5"), Ok(0..5));
     assert!(range("").is_err());
     assert!(range("a..5").is_err());
     assert!(range("-1").is_err());
@@ -251,7 +253,7 @@ fn compressed_packets_are_unpacked_and_counted() {
         let whole = [&packets[..14], &packets, &packets[14..16]].concat();
         assert_eq!(encoded(&text), whole);
         // Packets are counted and chosen by what is unpacked.
-        let (text, why) = print_all(&trace, Some((3, 4)), true);
+        let (text, why) = print_all(&trace, Some(3..4), true);
         assert_eq!((text.lines().count(), why), (1, None), "{text}");
         assert!(text.contains("size_kb: 4"), "{text}");
     }
