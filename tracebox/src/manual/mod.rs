@@ -52,7 +52,7 @@ struct ManualArgs {
 /// `tracebox completions`.
 ///
 /// # Errors
-/// When there is no such program, or a file cannot be written.
+/// When the program has no completions of its own, or the output cannot be written.
 pub fn completions(name: &str, words: &[OsString]) -> Ending {
     let Some(args) = cli::parse::<Completions>(name, words)? else { return Ok(0) };
     let script = |mut command: Command| {
@@ -72,7 +72,11 @@ pub fn completions(name: &str, words: &[OsString]) -> Ending {
         |command: &Command| args.program.as_deref().is_none_or(|p| p == command.get_name());
     let scripts: Vec<u8> = programs().into_iter().filter(is_meant).flat_map(script).collect();
     match &args.program {
-        Some(program) if scripts.is_empty() => Err(unknown(program)),
+        Some(program) if scripts.is_empty() => {
+            let programs = programs();
+            let names: Vec<_> = programs.iter().map(Command::get_name).collect();
+            Err(absent("there are no completions", program, &names))
+        }
         _ => print(&scripts),
     }
 }
@@ -80,7 +84,7 @@ pub fn completions(name: &str, words: &[OsString]) -> Ending {
 /// `tracebox man`.
 ///
 /// # Errors
-/// When there is no such program, or a file cannot be written.
+/// When the program has no page, or the output cannot be written.
 pub fn man(name: &str, words: &[OsString]) -> Ending {
     let Some(args) = cli::parse::<ManualArgs>(name, words)? else { return Ok(0) };
     if let Some(directory) = &args.all {
@@ -93,8 +97,11 @@ pub fn man(name: &str, words: &[OsString]) -> Ending {
     // `record` is a program of tracebox only, and its page is found by both names.
     let of_tracebox = format!("tracebox-{}", args.program);
     let is = |name: &str| name == args.program || name == of_tracebox;
-    let known = pages::all(tracebox()).into_iter().find(|page| is(page.name));
-    print(known.ok_or_else(|| unknown(&args.program))?.render().as_bytes())
+    let pages = pages::all(tracebox());
+    let names: Vec<_> = pages.iter().map(|page| page.name).collect();
+    let page = pages.into_iter().find(|page| is(page.name));
+    let page = page.ok_or_else(|| absent("there is no manual page", &args.program, &names))?;
+    print(page.render().as_bytes())
 }
 
 /// The programs that are files of their own.
@@ -137,8 +144,8 @@ fn file_of(shell: Shell, program: &str) -> String {
     }
 }
 
-fn unknown(program: &str) -> Failure {
-    Failure::new(format_args!("there is no program {program:?} (see `tracebox --help`)"))
+fn absent(what: &str, program: &str, names: &[&str]) -> Failure {
+    Failure::new(format_args!("{what} of {program:?}, only of {}", names.join(", ")))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {

@@ -53,6 +53,17 @@ fn every_program_has_a_page_and_completions() {
 }
 
 #[test]
+fn what_has_no_page_or_completions_is_not_called_unknown() {
+    // Both are programs of tracebox, which --help lists.
+    let error = man("man", &["install-units".into()]).unwrap_err().text;
+    let begin = "there is no manual page of \"install-units\", only of tracebox, perfetto,";
+    assert!(error.starts_with(begin), "{error}");
+    let error = completions("completions", &["bash".into(), "record".into()]).unwrap_err().text;
+    let names = "tracebox, perfetto, trigger_perfetto, traced, traced_probes";
+    assert_eq!(error, format!("there are no completions of \"record\", only of {names}"));
+}
+
+#[test]
 fn declarations_make_sense() {
     for command in programs() {
         command.debug_assert();
