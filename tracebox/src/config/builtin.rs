@@ -4,7 +4,8 @@ use std::path::Path;
 
 use protos::{DataSourceConfig, FtraceConfig, ProcessStatsConfig, SysStatsConfig, TraceConfig};
 
-use super::light::{FLUSH_PERIOD_MS, Light, buffer, named, source};
+use super::light::{FLUSH_PERIOD_MS, Light};
+use super::parts::{FTRACE, buffer, named, source};
 
 /// What the default config is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,7 +103,7 @@ pub fn test() -> TraceConfig {
         data_sources: vec![source(DataSourceConfig {
             target_buffer: Some(0),
             ftrace_config: Some(FtraceConfig { ftrace_events: events, ..FtraceConfig::default() }),
-            ..named("linux.ftrace")
+            ..named(FTRACE)
         })],
         ..TraceConfig::default()
     }

@@ -4,6 +4,7 @@ pub mod builtin;
 pub mod kernel;
 pub mod light;
 mod octal;
+pub(crate) mod parts;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;

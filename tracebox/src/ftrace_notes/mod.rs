@@ -9,20 +9,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use protozero::{Reader, Value};
 use tracing_file::losses::KernelLosses;
 
+use crate::config::parts::FTRACE;
+
 /// Names that are kept of each kind: a config may have thousands.
 const NAMES_MAX: usize = 100;
 /// Names that are printed of each kind.
 const SHOWN_MAX: usize = 8;
 /// Bytes of a text that is kept.
 const TEXT_BYTES_MAX: usize = 4096;
-/// Data sources that are counted for a reason.
+/// Data sources that are counted for each reason.
 const SEQUENCES_MAX: usize = 16 * 1024;
 /// What stands between the name of a data source and its reason in the text of a refusal.
 const REFUSED: &str = " records nothing: ";
 /// The data sources that write such a text.
 const SOURCES: [&str; 2] = [FTRACE, "linux.frozen_ftrace"];
-/// The one with counters of rings: those that record have them.
-pub(crate) const FTRACE: &str = "linux.ftrace";
 
 /// See the [module](self).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

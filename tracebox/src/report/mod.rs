@@ -5,9 +5,10 @@ use std::time::Duration;
 use protos::{LossLedgerReason, TraceStats, TraceStatsFinalFlushOutcome};
 use tracing_file::losses::{Losses, UNANSWERED};
 
+use crate::config::parts::FTRACE;
 use crate::console;
 use crate::failure::{EXIT_LOST, Failure};
-use crate::ftrace_notes::{FTRACE, FtraceNotes};
+use crate::ftrace_notes::FtraceNotes;
 use crate::loss_scanner::{LossScanner, NotSearched, SEQUENCES_MAX};
 use crate::output::Written;
 

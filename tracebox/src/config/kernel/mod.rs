@@ -2,11 +2,9 @@
 
 use protos::{DataSourceConfig, ProcessStatsConfig, TraceConfig, TraceConfigDataSource};
 
+use super::parts::FTRACE;
 use crate::doctor::Obstacle;
 use crate::failure::{EXIT_LOST, Failure};
-
-/// Name of the data source.
-const FTRACE: &str = "linux.ftrace";
 
 fn ftrace(source: &TraceConfigDataSource) -> Option<&DataSourceConfig> {
     let config = source.config.as_ref()?;

@@ -7,11 +7,9 @@
 
 mod words;
 
-use protos::{
-    DataSourceConfig, FtraceConfig, SysStatsConfig, TraceConfig, TraceConfigBufferConfig,
-    TraceConfigDataSource,
-};
+use protos::{DataSourceConfig, FtraceConfig, SysStatsConfig, TraceConfig};
 
+use super::parts::{FTRACE, buffer, named, source};
 use crate::cli::TraceArgs;
 use crate::failure::Failure;
 
@@ -145,7 +143,7 @@ pub fn config(light: &Light) -> TraceConfig {
     if wanted {
         data_sources.push(source(DataSourceConfig {
             ftrace_config: Some(ftrace),
-            ..named("linux.ftrace")
+            ..named(FTRACE)
         }));
     }
     if let Some(word) = hypervisor {
@@ -155,7 +153,7 @@ pub fn config(light: &Light) -> TraceConfig {
                 instance_name: Some(word),
                 ..FtraceConfig::default()
             }),
-            ..named("linux.ftrace")
+            ..named(FTRACE)
         }));
     }
     data_sources.push(source(named("linux.process_stats")));
@@ -171,21 +169,6 @@ pub fn config(light: &Light) -> TraceConfig {
         flush_period_ms: Some(FLUSH_PERIOD_MS),
         ..TraceConfig::default()
     }
-}
-
-/// The config of a data source without settings of its own.
-pub(super) fn named(name: &str) -> DataSourceConfig {
-    DataSourceConfig { name: Some(name.to_owned()), ..DataSourceConfig::default() }
-}
-
-/// The entry of a trace config for a data source.
-pub(super) fn source(config: DataSourceConfig) -> TraceConfigDataSource {
-    TraceConfigDataSource { config: Some(config), ..TraceConfigDataSource::default() }
-}
-
-/// A ring of `size_kb` KiB.
-pub(super) fn buffer(size_kb: u32) -> TraceConfigBufferConfig {
-    TraceConfigBufferConfig { size_kb: Some(size_kb), ..TraceConfigBufferConfig::default() }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The recorder's own data source: the command and its processes.
 
-use protos::{DataSourceConfig, DataSourceDescriptor, TraceConfig, TraceConfigDataSource};
+use protos::{DataSourceDescriptor, TraceConfig, TraceConfigDataSource};
 use tracing_core::abi::ids::InstanceId;
 use tracing_core::abi::ipc::port::ProducerPort;
 use tracing_core::client::connection::Connection;
@@ -9,6 +9,7 @@ use tracing_core::client::producer::{Producer, ProducerOptions};
 use tracing_core::client::write::BufferExhaustedPolicy;
 
 use super::tracker::{Message, TrackerSender};
+use crate::config::parts;
 use crate::failure::{Context, Failure};
 use crate::probes::REGISTER_WAIT;
 
@@ -21,10 +22,7 @@ pub(super) fn add_to(config: &mut TraceConfig) {
     if config.data_sources.iter().any(|source| name(source).as_deref() == Some(NAME)) {
         return;
     }
-    config.data_sources.push(TraceConfigDataSource {
-        config: Some(DataSourceConfig { name: Some(NAME.into()), ..DataSourceConfig::default() }),
-        ..TraceConfigDataSource::default()
-    });
+    config.data_sources.push(parts::source(parts::named(NAME)));
 }
 
 /// Registers the data source over `connection`. It goes with the returned value.

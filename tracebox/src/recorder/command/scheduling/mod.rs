@@ -8,8 +8,10 @@ use std::path::Path;
 
 use protos::{
     DataSourceConfig, FtraceConfig, FtraceConfigTracefsOption, FtraceConfigTracefsOptionState,
-    TraceConfig, TraceConfigDataSource,
+    TraceConfig,
 };
+
+use crate::config::parts::{FTRACE, named, source};
 
 #[cfg(test)]
 mod tests;
@@ -45,12 +47,7 @@ pub(super) fn add_to(config: &mut TraceConfig, tid: Option<u32>) {
         tracefs_options: tid.map(|_| follows).into_iter().collect(),
         ..FtraceConfig::default()
     };
-    let source = DataSourceConfig {
-        name: Some("linux.ftrace".to_owned()),
-        ftrace_config: Some(ftrace),
-        ..DataSourceConfig::default()
-    };
     config
         .data_sources
-        .push(TraceConfigDataSource { config: Some(source), ..TraceConfigDataSource::default() });
+        .push(source(DataSourceConfig { ftrace_config: Some(ftrace), ..named(FTRACE) }));
 }
