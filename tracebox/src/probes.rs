@@ -100,15 +100,8 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     if args.background && !background::is_child() {
         return match background::start(words, name, START_WAIT)? {
             (_, Started::No(code)) => Ok(code),
-            (pid, Started::Yes) => {
-                console::answer(pid)?;
-                Ok(0)
-            }
-            // The service may come later: the second process waits for it.
-            (pid, Started::Unknown) => {
-                console::answer(pid)?;
-                Ok(0)
-            }
+            // Unknown: the service may come later, and the second process waits for it.
+            (pid, Started::Yes | Started::Unknown) => console::answer(pid).map(|()| 0),
         };
     }
     let interrupts = InterruptQueue::catch_signals()?;
