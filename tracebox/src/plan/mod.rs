@@ -210,10 +210,10 @@ fn query(args: &Perfetto, groups: &ArgGroups) -> Result<Plan, Failure> {
     let option = if args.query { "--query" } else { "--query-raw" };
     check_excluded(option, [attaching, cloning, saving, detach, background, notify])?;
     if config {
-        return refuse("--query records nothing: it takes no config");
+        return refuse(&format!("{option} records nothing: it takes no config"));
     }
     if args.what.out.is_some() {
-        return refuse("--query records nothing: it takes no -o");
+        return refuse(&format!("{option} records nothing: it takes no -o"));
     }
     Ok(Plan::Query(match (args.query_raw, args.json) {
         (true, _) => QueryFormat::Raw,
@@ -223,14 +223,16 @@ fn query(args: &Perfetto, groups: &ArgGroups) -> Result<Plan, Failure> {
 }
 
 fn attach(args: Perfetto, groups: &ArgGroups) -> Result<Plan, Failure> {
-    if groups.config {
-        return refuse("--attach takes a session that runs: it takes no config");
-    }
-    if args.what.out.is_some() {
-        return refuse("--attach takes a session that writes its own file: it takes no -o");
-    }
     let ArgGroups { background, attaching, cloning, saving, detach, notify, .. } = *groups;
     let option = attaching.unwrap_or_default();
+    if groups.config {
+        return refuse(&format!("{option} is about a session that runs: it takes no config"));
+    }
+    if args.what.out.is_some() {
+        return refuse(&format!(
+            "{option} is about a session that writes its own file: it takes no -o"
+        ));
+    }
     check_excluded(option, [cloning, saving, detach, background, notify])?;
     Ok(match (args.attach, args.is_detached) {
         (Some(key), _) => Plan::Attach { key, stop: args.stop, strict: args.what.strict },
@@ -239,11 +241,12 @@ fn attach(args: Perfetto, groups: &ArgGroups) -> Result<Plan, Failure> {
 }
 
 fn clone(args: Perfetto, groups: &ArgGroups) -> Result<Plan, Failure> {
-    if groups.config {
-        return refuse("--clone copies a session that runs: it takes no config");
-    }
     let ArgGroups { background, cloning, saving, detach, notify, .. } = *groups;
-    check_excluded(cloning.unwrap_or_default(), [saving, detach, background, notify])?;
+    let option = cloning.unwrap_or_default();
+    if groups.config {
+        return refuse(&format!("{option} copies a session that runs: it takes no config"));
+    }
+    check_excluded(option, [saving, detach, background, notify])?;
     let Some(out) = args.what.out else {
         return refuse("say with -o where to write the copy");
     };
