@@ -105,11 +105,12 @@ impl std::fmt::Display for NoEvents {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::NotConnected => {
-                "No track events: no program that has them connected (with tracing-sdk it calls `tracing_sdk::init()`: \
-                 docs/sdk.md shows how)"
+                "No track events: no program that records them has connected (with tracing-sdk it calls \
+                 `tracing_sdk::init()`: docs/sdk.md shows how)"
             }
             Self::NotRecorded => {
-                "No track events: programs connected, but after that had no event of a category that the config enables"
+                "No track events: programs connected, but recorded no event after that, or none of a category that \
+                 the config enables"
             }
         })
     }

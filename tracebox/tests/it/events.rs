@@ -42,7 +42,7 @@ const CONFIG: &str = "buffers { size_kb: 64 } data_sources { config { name: 'tra
 /// The events of `tracebox record` about the command do not count.
 #[test]
 fn a_command_without_track_events() {
-    const NONE: &str = "No track events: no program that has them connected";
+    const NONE: &str = "No track events: no program that records them has connected";
     let world = World::new();
     let ran = world.run("tracebox record -o trace -- true").good();
     assert!(ran.stderr.contains(NONE), "{ran:?}");
