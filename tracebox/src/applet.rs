@@ -111,6 +111,7 @@ fn help(code: u8) -> Ending {
     let mut text = format!(
         "{VERSION}: records what programs and the kernel do, for https://ui.perfetto.dev\n\n\
          tracebox -o FILE [-t 5s] [-b 32mb]             record this machine\n\
+         tracebox -o FILE [-t 10s] sched freq ...       record events of the kernel: categories or events\n\
          tracebox -o FILE -c CONFIG --txt               record with a config\n\
          tracebox record -o FILE [...] -- COMMAND ...   record while COMMAND runs\n\
          tracebox --reset-ftrace                        end what ftrace records, also of killed programs\n\
@@ -119,7 +120,7 @@ fn help(code: u8) -> Ending {
     for (name, _, what) in APPLETS {
         text.push_str(&format!("  {name:<16} {what}\n"));
     }
-    text.push_str("\nThe first three start a service of their own. `tracebox perfetto --help` has all options.\n");
+    text.push_str("\nThe first four start a service of their own. `tracebox perfetto --help` has all options.\n");
     text.push_str("Every program has --help.\n");
     console::answer(text.trim_end()).map(|()| code)
 }

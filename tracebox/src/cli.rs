@@ -11,7 +11,7 @@ use crate::failure::Failure;
 const PERFETTO_HELP: &str = "\
 Light mode takes options instead of a config (-c):
   -t 10s -b 32mb -s 100mb   durations end in ms, s, m or h, sizes in kb, mb or gb
-                            (default: -t 10s, for tracebox -t 5s)
+                            (default: -t 10s; for tracebox without events -t 5s)
   sched/sched_switch        a word with a slash is an ftrace event
   sched freq disk           other words are categories of events; a wrong one lists them all
 A config with CLONE_SNAPSHOT triggers writes FILE.0, FILE.1 and so on, one for each trigger.
