@@ -466,27 +466,15 @@ impl Inner {
         self.consumer.start_tracing()?;
         self.state = State::Started;
         loop {
-            match self.wait(TIMEOUT)? {
+            match self.wait(Some(TIMEOUT))? {
                 Waited::Event(event) if event.all_data_sources_started == Some(true) => {
                     return self.commit_file();
                 }
                 Waited::TimedOut => return Err(SessionError::TimedOut("start all data sources")),
-                Waited::Ended => {
-                    self.state = State::Stopped;
-                    return self.commit_file();
-                }
+                Waited::Ended => return self.commit_file(),
                 _ => {}
             }
         }
-    }
-
-    fn wait(&mut self, timeout: Duration) -> Result<Waited, SessionError> {
-        let waited = self.consumer.wait(Some(timeout));
-        if matches!(waited, Err(ConsumerError::Service(_))) {
-            // The service tells the end of a session once.
-            self.state = State::Stopped;
-        }
-        Ok(waited?)
     }
 
     /// The service records into the file.
@@ -518,15 +506,12 @@ impl Inner {
         }
         self.consumer.disable_tracing()?;
         loop {
-            match self.wait(timeout)? {
-                Waited::Ended => break,
+            match self.wait(Some(timeout))? {
+                Waited::Ended => return Ok(()),
                 Waited::TimedOut => return Err(SessionError::TimedOut("stop all data sources")),
                 _ => {}
             }
         }
-        self.state = State::Stopped;
-        categories::tell_if_none(&self.named);
-        Ok(())
     }
 }
 

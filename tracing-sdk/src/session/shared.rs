@@ -14,6 +14,7 @@ use client::connection::ConnectionWaker;
 use client::consumer::{Consumer, ConsumerError, Waited};
 use protos::TrackEventConfig;
 
+use super::categories;
 use super::error::{NOT_STARTED, SessionError};
 use super::file::NewFile;
 use os::clock::Deadline;
@@ -40,6 +41,22 @@ pub(super) struct Inner {
     pub(super) new_file: Option<NewFile>,
     /// The categories that it wants, if it names them and the program knows all that it can record.
     pub(super) named: Vec<TrackEventConfig>,
+}
+
+impl Inner {
+    /// Waits for what the service tells next. It tells the end of the session once, so all waits are here.
+    pub(super) fn wait(&mut self, timeout: Option<Duration>) -> Result<Waited, SessionError> {
+        let waited = self.consumer.wait(timeout);
+        match &waited {
+            Ok(Waited::Ended) => {
+                self.state = State::Stopped;
+                categories::tell_if_none(&self.named);
+            }
+            Err(ConsumerError::Service(_)) => self.state = State::Stopped,
+            Ok(_) | Err(_) => {}
+        }
+        Ok(waited?)
+    }
 }
 
 /// What the handles of one session share.
@@ -117,22 +134,12 @@ impl Shared {
             if !self.begin_waiting() {
                 continue;
             }
-            let waited = inner.consumer.wait(deadline.left());
+            let waited = inner.wait(deadline.left());
             self.end_waiting();
-            match waited {
-                Ok(Waited::Ended) => {
-                    inner.state = State::Stopped;
-                    return Ok(true);
-                }
-                Ok(Waited::TimedOut) => return Ok(false),
-                Ok(_) => {}
-                Err(error) => {
-                    // The service tells the end of a session once.
-                    if matches!(error, ConsumerError::Service(_)) {
-                        inner.state = State::Stopped;
-                    }
-                    return Err(error.into());
-                }
+            match waited? {
+                Waited::Ended => return Ok(true),
+                Waited::TimedOut => return Ok(false),
+                _ => {}
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 use std::process::Stdio;
+use std::time::Duration;
 
 use client::consumer::Consumer;
 use protos::DataSourceConfig;
@@ -165,6 +166,7 @@ pub(crate) fn recordings_that_lack_something_say_so() {
     const NOTHING: &str = "tracing-sdk: a session has recorded no track event of this program, because it wants the categories";
     let expected = [
         format!("{NOTHING} \"lief\", \"net*\", and the program has used \"life\""),
+        format!("{NOTHING} \"lyfe\", and the program has used \"life\""),
         "tracing-sdk: `record` has lost the beginning of the recording, of which it keeps 32 MiB: `record_to_file` \
          keeps all"
             .to_owned(),
@@ -175,6 +177,11 @@ pub(crate) fn recordings_that_lack_something_say_so() {
 pub(crate) fn misspell() {
     let nothing = record(&["lief", "net*"], || instant!(LIFE, "not recorded"));
     assert_eq!(events(&nothing.expect("a recording")), [""; 0]);
+    let config = Config::new().track_events(&["lyfe"]).duration(Duration::from_millis(1));
+    let session = Session::in_process(&config).expect("a session");
+    session.start().expect("a start");
+    assert!(session.wait(None).expect("its end"));
+    session.stop().expect("it has ended");
     // These say nothing.
     record(&["life"], || ()).expect("a recording");
     record(&["lief", "life"], || ()).expect("a recording");
