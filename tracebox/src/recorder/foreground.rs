@@ -87,14 +87,14 @@ impl Foreground {
 }
 
 impl Control for Foreground {
-    fn session_begun(&mut self) -> Result<(), Failure> {
+    fn handle_session_begin(&mut self) -> Result<(), Failure> {
         if let Some(start_message) = self.start_message.take() {
             console::log(&start_message);
         }
         Ok(())
     }
 
-    fn sources_absent(&self, names: &[String]) {
+    fn handle_absent_sources(&self, names: &[String]) {
         for name in names {
             console::log(&format!(
                 "No data source {name} here: nothing of it will be recorded unless it comes"
@@ -106,7 +106,7 @@ impl Control for Foreground {
         self.start_listener.as_ref().map(|_| START_TIMEOUT)
     }
 
-    fn sources_started(&mut self, all: bool) -> Result<(), Failure> {
+    fn handle_sources_start(&mut self, all: bool) -> Result<(), Failure> {
         match self.start_listener.take() {
             // After the timeout the parent has gone.
             Some(StartListener::Parent) => background::tell(all),
@@ -119,7 +119,7 @@ impl Control for Foreground {
         Ok(())
     }
 
-    fn interrupted(&mut self, interrupt: Interrupt) -> Action {
+    fn handle_interrupt(&mut self, interrupt: Interrupt) -> Action {
         let Interrupt::Signal(_) = interrupt else { return Action::Continue };
         match self.signals.count(Instant::now()) {
             None => Action::Continue,

@@ -72,7 +72,7 @@ impl Recorder<'_> {
             // It costs little in this process, and a refused session is not announced.
             session.wait_until_accepted()?;
         }
-        control.session_begun()?;
+        control.handle_session_begin()?;
         if let Some(key) = &self.request.detach {
             return detach(&mut consumer, key).map(|()| None);
         }
@@ -108,7 +108,7 @@ impl Recorder<'_> {
         let source_watch = SourceWatch::new(wanted, &state, control.watches_later_producers());
         let absent = source_watch.absent();
         if host.admits_producers() {
-            control.sources_absent(&absent);
+            control.handle_absent_sources(&absent);
         } else if !absent.is_empty() {
             let failure = not_available(&absent);
             let code = if self.request.strict { EXIT_LOST } else { failure.code };
@@ -157,7 +157,7 @@ fn not_available(absent: &[String]) -> Failure {
 /// The failure to give up with, if an interruption in the queue asks for that.
 fn aborted(interrupts: &InterruptQueue, control: &mut dyn Control) -> Option<Failure> {
     while let Some(interrupt) = interrupts.take() {
-        if let Action::Abort(failure) = control.interrupted(interrupt) {
+        if let Action::Abort(failure) = control.handle_interrupt(interrupt) {
             return Some(failure);
         }
     }

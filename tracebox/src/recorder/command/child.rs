@@ -181,7 +181,7 @@ impl Control for Child {
         matches!(self.state, CommandState::Exited(_))
     }
 
-    fn sources_started(&mut self, all: bool) -> Result<(), Failure> {
+    fn handle_sources_start(&mut self, all: bool) -> Result<(), Failure> {
         if !all {
             console::log("Some data sources did not start in time; the command runs without them");
         }
@@ -195,7 +195,7 @@ impl Control for Child {
         false
     }
 
-    fn session_ended(&mut self) {
+    fn handle_session_end(&mut self) {
         if !matches!(self.state, CommandState::Running(_)) {
             return;
         }
@@ -206,7 +206,7 @@ impl Control for Child {
         }
     }
 
-    fn interrupted(&mut self, interrupt: Interrupt) -> Action {
+    fn handle_interrupt(&mut self, interrupt: Interrupt) -> Action {
         match interrupt {
             Interrupt::CommandExited(status) => {
                 self.ended(status);

@@ -35,12 +35,12 @@ pub trait Control {
     ///
     /// # Errors
     /// To end the recording.
-    fn session_begun(&mut self) -> Result<(), Failure> {
+    fn handle_session_begin(&mut self) -> Result<(), Failure> {
         Ok(())
     }
 
     /// No producer has registered these data sources, but one may come.
-    fn sources_absent(&self, names: &[String]) {
+    fn handle_absent_sources(&self, names: &[String]) {
         let _ = names;
     }
 
@@ -58,16 +58,16 @@ pub trait Control {
     ///
     /// # Errors
     /// To end the recording.
-    fn sources_started(&mut self, all: bool) -> Result<(), Failure> {
+    fn handle_sources_start(&mut self, all: bool) -> Result<(), Failure> {
         let _ = all;
         Ok(())
     }
 
     /// The session has ended. Called once.
-    fn session_ended(&mut self) {}
+    fn handle_session_end(&mut self) {}
 
     /// A signal came, or the command ended.
-    fn interrupted(&mut self, interrupt: Interrupt) -> Action;
+    fn handle_interrupt(&mut self, interrupt: Interrupt) -> Action;
 
     /// Whether the terminal is free for a progress line. Asked before each one.
     fn shows_progress(&self) -> bool {
@@ -250,16 +250,16 @@ impl<'c> TracingSession<'c> {
                     ended = true;
                     self.deadline = None;
                     if start_by.take().is_some() {
-                        control.sources_started(false)?;
+                        control.handle_sources_start(false)?;
                     }
-                    control.session_ended();
+                    control.handle_session_end();
                     if let Some(snapshots) = &mut self.snapshots {
                         snapshots.close();
                     }
                 }
                 Waited::Event(event) => {
                     if event.all_data_sources_started == Some(true) && start_by.take().is_some() {
-                        control.sources_started(true)?;
+                        control.handle_sources_start(true)?;
                     }
                     self.watch_sources(&event);
                     self.take_snapshot(*event);
@@ -281,7 +281,7 @@ impl<'c> TracingSession<'c> {
             let now = Instant::now();
             if start_by.is_some_and(|due| due <= now) {
                 start_by = None;
-                control.sources_started(false)?;
+                control.handle_sources_start(false)?;
             }
             if self.deadline.is_some_and(|due| due <= now) {
                 let text = "timed out while waiting for the trace from the service";
@@ -304,7 +304,7 @@ impl<'c> TracingSession<'c> {
     ) -> Result<bool, Failure> {
         let mut stop = false;
         while let Some(interrupt) = interrupts.take() {
-            match control.interrupted(interrupt) {
+            match control.handle_interrupt(interrupt) {
                 Action::Continue => {}
                 Action::Stop => stop = true,
                 Action::Abort(failure) => return Err(failure),
