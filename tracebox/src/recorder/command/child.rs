@@ -101,7 +101,7 @@ impl Child {
         let pid = pid.cast_signed();
         self.state = Pid::from_raw(pid).map_or(CommandState::Never, CommandState::Running);
         self.tell_tracker(pid, start_ns, connector);
-        self.launcher.is_known();
+        self.launcher.permit_wait();
         Ok(())
     }
 
@@ -122,7 +122,7 @@ impl Child {
     }
 
     /// Remembers the end of the command, and waits until the tracker has written it.
-    fn ended(&mut self, status: ExitStatus) {
+    fn handle_exit(&mut self, status: ExitStatus) {
         self.state = CommandState::Exited(status);
         if let Some(tracker) = &self.tracker {
             let (done, wait) = channel();
@@ -209,7 +209,7 @@ impl Control for Child {
     fn handle_interrupt(&mut self, interrupt: Interrupt) -> Action {
         match interrupt {
             Interrupt::CommandExited(status) => {
-                self.ended(status);
+                self.handle_exit(status);
                 Action::Stop
             }
             Interrupt::Signal(signal) => {

@@ -18,7 +18,8 @@ pub(super) struct Launcher {
     tid: u32,
     commands: Sender<Command>,
     started: Receiver<io::Result<u32>>,
-    known: Sender<()>,
+    /// Lets the thread wait for the command.
+    permission: Sender<()>,
 }
 
 impl Launcher {
@@ -31,7 +32,7 @@ impl Launcher {
         let (commands, inbox) = channel();
         let (tids, tid) = channel();
         let (answers, started) = channel();
-        let (known, is_known) = channel();
+        let (permission, permitted) = channel();
         let run = move || {
             // What fails to be sent is not waited for.
             let _ = tids.send(thread::id());
@@ -39,8 +40,8 @@ impl Launcher {
             let (child, answer) = split(Command::spawn(&mut command));
             let _ = answers.send(answer);
             let Some(mut child) = child else { return };
-            // Until then its number must not be given to another process.
-            let _ = is_known.recv();
+            // Once it has been waited for, the kernel may give its number to another process.
+            let _ = permitted.recv();
             // It fails only if something else has waited for the child.
             if let Ok(status) = child.wait() {
                 interrupts.send(Interrupt::CommandExited(status));
@@ -48,7 +49,7 @@ impl Launcher {
         };
         std::thread::Builder::new().name("command".into()).spawn(run).context(what)?;
         let tid = tid.recv().context(what)?;
-        Ok(Self { tid, commands, started, known })
+        Ok(Self { tid, commands, started, permission })
     }
 
     /// The number of the thread.
@@ -56,7 +57,7 @@ impl Launcher {
         self.tid
     }
 
-    /// Starts the command. The kernel gives its number to no other process before [`Launcher::is_known`].
+    /// Starts the command. The kernel gives its number to no other process before [`Launcher::permit_wait`].
     ///
     /// # Errors
     /// The kernel's.
@@ -66,10 +67,10 @@ impl Launcher {
         self.started.recv().map_err(gone)?
     }
 
-    /// The command may be waited for.
-    pub(super) fn is_known(&self) {
+    /// Lets the thread wait for the end of the command, after which the number of the command may be another's.
+    pub(super) fn permit_wait(&self) {
         // It fails if the command was not started.
-        let _ = self.known.send(());
+        let _ = self.permission.send(());
     }
 }
 

@@ -111,7 +111,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
         (Err(failure), status) => {
             // Its code is not the exit code.
             if let Some(status) = status.filter(|status| !status.success()) {
-                console::log(&told(status));
+                console::log(&exit_line(status));
             }
             Err(failed(failure))
         }
@@ -183,7 +183,7 @@ fn code(status: ExitStatus) -> u8 {
 }
 
 /// A line about a command that failed.
-fn told(status: ExitStatus) -> String {
+fn exit_line(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("The command exited with {code}"),
         (None, signal) => format!("The command was ended by signal {}", signal.unwrap_or(0)),

@@ -199,14 +199,14 @@ impl Worker {
             match event.kind {
                 Kind::Forked { parent, child } if self.tree.contains(parent) => {
                     let image = Image::read(child).unwrap_or_default();
-                    self.tree.began(child, parent, at_ns, image);
+                    self.tree.handle_begin(child, parent, at_ns, image);
                 }
                 Kind::Executed { pid } if self.tree.contains(pid) => {
                     if let Some(image) = Image::read(pid) {
-                        self.tree.executed(pid, at_ns, image);
+                        self.tree.handle_exec(pid, at_ns, image);
                     }
                 }
-                Kind::Ended { pid, status } => self.tree.ended(pid, at_ns, Some(status)),
+                Kind::Ended { pid, status } => self.tree.handle_exit(pid, at_ns, Some(status)),
                 _ => {}
             }
         }
@@ -247,7 +247,7 @@ impl Worker {
                 let slice = CommandSlice { track: self.command_track, cmdline, start_ns };
                 self.command = Some((pid, slice));
                 self.describe_command();
-                self.tree.began(pid, parent, start_ns, image);
+                self.tree.handle_begin(pid, parent, start_ns, image);
             }
             Message::CommandEnded { status, done } => {
                 self.end_command(status);
@@ -267,7 +267,7 @@ impl Worker {
         self.follow_processes();
         let Some((pid, slice)) = self.command.take() else { return };
         let now_ns = clock::boot_ns();
-        self.tree.ended(pid, now_ns, Some(status));
+        self.tree.handle_exit(pid, now_ns, Some(status));
         self.write_events();
         if let Some(writer) = &mut self.writer {
             slice.write_end(writer, now_ns, status);

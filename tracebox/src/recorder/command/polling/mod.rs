@@ -45,7 +45,7 @@ impl Polling {
                 .collect::<Vec<_>>()
                 .into_iter()
                 .filter_map(|(parent, child)| {
-                    tree.began(child, parent, now_ns, Image::read(child)?);
+                    tree.handle_begin(child, parent, now_ns, Image::read(child)?);
                     Some(child)
                 })
                 .collect();
@@ -53,10 +53,10 @@ impl Polling {
         for pid in known {
             if Stat::read(pid).is_none_or(|stat| stat.has_ended) {
                 if pid != root {
-                    tree.ended(pid, now_ns, None);
+                    tree.handle_exit(pid, now_ns, None);
                 }
             } else if let Some(image) = Image::read(pid) {
-                tree.executed(pid, now_ns, image);
+                tree.handle_exec(pid, now_ns, image);
             }
         }
         self.pause = PAUSE_MIN.max(begun.elapsed() * PAUSE_PER_READ);

@@ -11,7 +11,7 @@ fn a_child_comes_and_goes() {
     let mut shell = shell.args(["-c", "cat; read line"]).stdin(Stdio::piped()).spawn().unwrap();
     let root = shell.id().cast_signed();
     let (mut tree, mut polling) = (ProcessTree::new(1), Polling::new());
-    tree.began(root, 1, 5, Image { name: "sh".into(), ..Image::default() });
+    tree.handle_begin(root, 1, 5, Image { name: "sh".into(), ..Image::default() });
     let mut next = |wanted: &dyn Fn(&Event) -> bool| {
         loop {
             polling.read_proc(&mut tree, root, 10);

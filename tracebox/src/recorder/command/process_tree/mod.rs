@@ -77,9 +77,9 @@ impl ProcessTree {
     }
 
     /// Process `pid` began.
-    pub(super) fn began(&mut self, pid: i32, parent: i32, start_ns: u64, image: Image) {
+    pub(super) fn handle_begin(&mut self, pid: i32, parent: i32, start_ns: u64, image: Image) {
         // Its number was free, so a process with this number has ended unnoticed.
-        self.ended(pid, start_ns, None);
+        self.handle_exit(pid, start_ns, None);
         let track = self.next_track;
         self.next_track = track.wrapping_add(1);
         let process = Process { pid, parent, track, start_ns, image };
@@ -88,7 +88,7 @@ impl ProcessTree {
     }
 
     /// Process `pid` runs `image`.
-    pub(super) fn executed(&mut self, pid: i32, at_ns: u64, image: Image) {
+    pub(super) fn handle_exec(&mut self, pid: i32, at_ns: u64, image: Image) {
         let Some(process) = self.processes.get_mut(&pid) else { return };
         // Of a process that ended meanwhile only the name is known.
         let is_same = image.cmdline.is_empty() && image.name == process.image.name;
@@ -101,7 +101,7 @@ impl ProcessTree {
     }
 
     /// Process `pid` ended.
-    pub(super) fn ended(&mut self, pid: i32, at_ns: u64, status: Option<ExitStatus>) {
+    pub(super) fn handle_exit(&mut self, pid: i32, at_ns: u64, status: Option<ExitStatus>) {
         if let Some(process) = self.processes.remove(&pid) {
             self.push(Event::Ended { process, at_ns, status });
         }
