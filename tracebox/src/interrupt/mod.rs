@@ -33,6 +33,9 @@ const QUEUE_TIMEOUT: Duration = Duration::from_secs(1);
 /// A signal this soon after another one counts as the same.
 const SAME_SIGNAL: Duration = Duration::from_secs(1);
 
+/// Why a recording ends with a second signal.
+pub const INTERRUPTED_AGAIN: &str = "interrupted again, the trace is not complete";
+
 /// Counts signals. One Ctrl-C may come twice: wrappers such as `timeout` send it to this process and then
 /// to its whole group.
 #[derive(Debug, Default)]
@@ -50,6 +53,11 @@ impl SignalCounter {
         self.last = Some(now);
         self.count += 1;
         Some(self.count)
+    }
+
+    /// Counts from 1 again. A signal soon after the last one still counts as the same.
+    pub fn restart(&mut self) {
+        self.count = 0;
     }
 }
 
@@ -107,19 +115,26 @@ impl InterruptSender {
 }
 
 impl InterruptQueue {
+    /// A queue into which only senders put something.
+    #[must_use]
+    pub fn without_signals() -> Self {
+        let (sender, receiver) = channel();
+        let sender = InterruptSender { sender, pending: Arc::default(), waker: Arc::default() };
+        Self { receiver, sender }
+    }
+
     /// Catches SIGINT, SIGTERM and SIGHUP from now on. SIGHUP stays ignored if it is: `nohup` asks for that.
     ///
     /// # Errors
     /// When the system has no descriptor or thread left.
     pub fn catch_signals() -> Result<Self, Failure> {
-        let (sender, receiver) = channel();
-        let sender = InterruptSender { sender, pending: Arc::default(), waker: Arc::default() };
+        let queue = Self::without_signals();
         let mut numbers = vec![SIGINT, SIGTERM];
         if !is_ignored(SIGHUP) {
             numbers.push(SIGHUP);
         }
         let mut signals = Signals::new(numbers).context("cannot catch signals")?;
-        let from_thread = sender.clone();
+        let from_thread = queue.sender();
         let run = move || {
             let mut counter = SignalCounter::default();
             for number in signals.forever() {
@@ -131,7 +146,7 @@ impl InterruptQueue {
                 from_thread.send(Interrupt::Signal(signal));
                 let again = counter.count(Instant::now()).is_some_and(|count| count > 1);
                 if again && !from_thread.pending.wait_until_empty(QUEUE_TIMEOUT) {
-                    console::log("interrupted again, the trace is not complete");
+                    console::log(INTERRUPTED_AGAIN);
                     std::process::exit(EXIT_INTERRUPTED.into());
                 }
             }
@@ -140,7 +155,7 @@ impl InterruptQueue {
             .name("signals".into())
             .spawn(run)
             .context("cannot start a thread")?;
-        Ok(Self { receiver, sender })
+        Ok(queue)
     }
 
     /// Wakes `waker` at every interruption from now on, and for those in the queue; for nothing else.

@@ -8,4 +8,7 @@ fn a_signal_that_comes_twice_counts_once() {
         .map(|ms| counter.count(start + Duration::from_millis(ms)))
         .into();
     assert_eq!(counts, [Some(1), None, None, Some(2), None, Some(3)]);
+    counter.restart();
+    let counts = [5500, 6000].map(|ms| counter.count(start + Duration::from_millis(ms)));
+    assert_eq!(counts, [None, Some(1)]);
 }

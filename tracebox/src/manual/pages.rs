@@ -390,7 +390,7 @@ const RECORD_EXIT: &[Block] = &[List(&[
     ("125", "The recording failed."),
     ("126", "The command could not be run."),
     ("127", "There is no such command."),
-    ("130", "Interrupted before the command ran."),
+    ("130", "Interrupted before the command ran, or twice after the command ended."),
 ])];
 
 const TRACE: &[Block] = &[

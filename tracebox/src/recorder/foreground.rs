@@ -12,7 +12,7 @@ use super::session::{Action, Control, longest_ms};
 use crate::background;
 use crate::console;
 use crate::failure::{EXIT_INTERRUPTED, Failure};
-use crate::interrupt::{Interrupt, InterruptQueue, SignalCounter};
+use crate::interrupt::{INTERRUPTED_AGAIN, Interrupt, InterruptQueue, SignalCounter};
 
 /// How long `-D` waits for data sources (`perfetto_cmd.cc`).
 pub const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -128,8 +128,7 @@ impl Control for Foreground {
                 Action::Stop
             }
             Some(_) => {
-                let failure = Failure::new("interrupted again, the trace is not complete");
-                Action::Abort(failure.with_code(EXIT_INTERRUPTED))
+                Action::Abort(Failure::new(INTERRUPTED_AGAIN).with_code(EXIT_INTERRUPTED))
             }
         }
     }

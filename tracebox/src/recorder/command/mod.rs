@@ -55,7 +55,8 @@ const FAILED: u8 = 125;
     With -o - the trace goes to stdout, and what the command writes to stdout goes to stderr.\n\
     Exit code: the command's; 128 and the signal that killed it; 3 if --strict finds that data\n\
     was lost, whatever the command's is; 125 if the recording failed; 126 if the command could not\n\
-    be run, 127 if there is none; 130 if interrupted before the command ran.")]
+    be run, 127 if there is none; 130 if interrupted before the command ran,\n\
+    or twice after it ended.")]
 struct Args {
     #[command(flatten)]
     what: TraceArgs,

@@ -17,7 +17,7 @@ use super::process_tree::Image;
 use super::tracker::{Message, StartedCommand, TrackerSender};
 use crate::console;
 use crate::failure::{Context, EXIT_INTERRUPTED, Failure};
-use crate::interrupt::{Interrupt, InterruptQueue, SignalCounter};
+use crate::interrupt::{INTERRUPTED_AGAIN, Interrupt, InterruptQueue, SignalCounter};
 use crate::recorder::host::Sockets;
 use crate::recorder::session::{Action, Control};
 
@@ -124,6 +124,8 @@ impl Child {
     /// Remembers the end of the command, and waits until the tracker has written it.
     fn handle_exit(&mut self, status: ExitStatus) {
         self.state = CommandState::Exited(status);
+        // Signals so far were the command's.
+        self.signals.restart();
         if let Some(tracker) = &self.tracker {
             let (done, wait) = channel();
             tracker.send(Message::CommandEnded { status, done });
@@ -132,10 +134,33 @@ impl Child {
         }
     }
 
+    /// Handles a signal that came at `now`: it is the command's while that runs.
+    fn handle_signal(&mut self, signal: Signal, now: Instant) -> Action {
+        let abort = |text: &str| Action::Abort(Failure::new(text).with_code(EXIT_INTERRUPTED));
+        match self.state {
+            CommandState::Waiting => {
+                self.state = CommandState::Never;
+                abort("interrupted before the command ran")
+            }
+            CommandState::Running(pid) => {
+                // Its end ends the recording.
+                self.pass_on(signal, pid, now);
+                Action::Continue
+            }
+            CommandState::Exited(_) | CommandState::Never => match self.signals.count(now) {
+                None => Action::Continue,
+                Some(1) => {
+                    console::log("Interrupted: the command has ended, the trace will be written");
+                    Action::Continue
+                }
+                Some(_) => abort(INTERRUPTED_AGAIN),
+            },
+        }
+    }
+
     /// Passes a signal on. A terminal sends its Ctrl-C to the command by itself: it is in the same group.
-    fn pass_on(&mut self, signal: Signal) {
-        let Some(count) = self.signals.count(Instant::now()) else { return };
-        let CommandState::Running(pid) = self.state else { return };
+    fn pass_on(&mut self, signal: Signal, pid: Pid, now: Instant) {
+        let Some(count) = self.signals.count(now) else { return };
         let signal = match count {
             1 if signal == Signal::INT && in_foreground() => return,
             1 | 2 => signal,
@@ -147,10 +172,10 @@ impl Child {
 
     /// Waits for its end, if it ever began.
     pub(super) fn join(&mut self, interrupts: &InterruptQueue) -> Option<ExitStatus> {
-        while matches!(self.state, CommandState::Running(_)) {
+        while let CommandState::Running(pid) = self.state {
             match interrupts.wait()? {
                 Interrupt::CommandExited(status) => self.state = CommandState::Exited(status),
-                Interrupt::Signal(signal) => self.pass_on(signal),
+                Interrupt::Signal(signal) => self.pass_on(signal, pid, Instant::now()),
             }
         }
         if self.recording_ended_first {
@@ -168,7 +193,7 @@ impl Child {
 /// What the kernel calls a process that runs `program`: its file name, 15 bytes at most.
 fn comm_of(program: &str) -> &str {
     let name = program.rsplit('/').next().unwrap_or(program);
-    name.get(..15).unwrap_or(name)
+    name.get(..name.floor_char_boundary(15)).unwrap_or_default()
 }
 
 impl Control for Child {
@@ -212,18 +237,10 @@ impl Control for Child {
                 self.handle_exit(status);
                 Action::Stop
             }
-            Interrupt::Signal(signal) => {
-                self.pass_on(signal);
-                match self.state {
-                    CommandState::Waiting => {
-                        self.state = CommandState::Never;
-                        let failure = Failure::new("interrupted before the command ran");
-                        Action::Abort(failure.with_code(EXIT_INTERRUPTED))
-                    }
-                    // Its end ends the recording.
-                    _ => Action::Continue,
-                }
-            }
+            Interrupt::Signal(signal) => self.handle_signal(signal, Instant::now()),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
