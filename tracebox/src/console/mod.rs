@@ -109,6 +109,9 @@ pub fn clock() -> String {
     format!("{:03}.{:03}", ms / 1000 % 1000, ms % 1000)
 }
 
+/// Pause between two progress lines.
+pub const PROGRESS_PERIOD: Duration = Duration::from_millis(500);
+
 /// The progress line, on terminals only.
 #[derive(Debug)]
 pub struct Progress {

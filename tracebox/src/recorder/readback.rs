@@ -6,7 +6,7 @@ use protos::CloneSessionRequest;
 use tracing_core::client::consumer::{Consumer, ConsumerError};
 
 use super::consumer_error::session_failure;
-use crate::console::{self, Progress};
+use crate::console::{self, PROGRESS_PERIOD, Progress};
 use crate::failure::Failure;
 use crate::loss_scanner::{LossScanner, NotSearched};
 use crate::output::{Output, Written};
@@ -19,9 +19,6 @@ const READ_INACTIVITY: Duration = Duration::from_secs(3);
 
 /// Bytes read between two checks for interruptions.
 const CHECK_BYTES: u64 = 1 << 20;
-
-/// Pause between two progress lines.
-const PROGRESS_PERIOD: Duration = Duration::from_millis(500);
 
 /// How to read a trace.
 pub struct ReadOptions<'i> {

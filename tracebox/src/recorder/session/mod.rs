@@ -17,7 +17,7 @@ use super::consumer_error::session_failure;
 use super::readback::{EndedSession, ReadOptions};
 use super::snapshots::{self, Snapshots};
 use super::sources::{self, SourceWatch};
-use crate::console::{self, Progress};
+use crate::console::{self, PROGRESS_PERIOD, Progress};
 use crate::failure::Failure;
 use crate::interrupt::{Interrupt, InterruptQueue};
 use crate::output::Output;
@@ -25,9 +25,6 @@ use crate::report::{BUFFER_SETTING_CONFIG, Outcome, SnapshotResults, SourceRepor
 
 /// A service counts as stuck when a session takes this much longer than its config allows.
 const GRACE_MS: u64 = 60_000;
-
-/// Pause between two progress lines.
-const PROGRESS_PERIOD: Duration = Duration::from_millis(500);
 
 /// Decides what happens to a session that is being recorded.
 pub trait Control {
