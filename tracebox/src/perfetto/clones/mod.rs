@@ -97,14 +97,14 @@ pub(super) fn save(plan: SaveRequest) -> Ending {
         console::log("No session with a bugreport_score runs: nothing to save");
     }
     let mut worst: Option<Failure> = None;
-    for (session, score, name) in sessions {
-        console::log(&format!("Session {session} with score {score}, into {name}"));
-        match save_one(session, &name) {
+    for SessionToSave { id, score, file_name } in sessions {
+        console::log(&format!("Session {id} with score {score}, into {file_name}"));
+        match save_one(id, &file_name) {
             Ok(()) => {}
             Err(failure) if failure.code == EXIT_INTERRUPTED => return Err(failure),
             // The other copies can still be saved. A missing copy is worse than lost data.
             Err(failure) => {
-                console::log(&format!("Session {session}: {failure}"));
+                console::log(&format!("Session {id}: {failure}"));
                 if worst.as_ref().is_none_or(|worst| worst.code == EXIT_LOST) {
                     worst = Some(failure);
                 }
@@ -114,8 +114,17 @@ pub(super) fn save(plan: SaveRequest) -> Ending {
     worst.map_or(Ok(0), Err)
 }
 
-/// The started sessions with a score, the highest first, each with its score and a file name of its own.
-fn ranked(sessions: Vec<TracingServiceStateTracingSession>) -> Vec<(u64, i32, String)> {
+/// A session that is saved for a bug report.
+#[derive(PartialEq, Eq, Debug)]
+struct SessionToSave {
+    id: u64,
+    score: i32,
+    /// No other session has it.
+    file_name: String,
+}
+
+/// The started sessions with a score, the highest first.
+fn ranked(sessions: Vec<TracingServiceStateTracingSession>) -> Vec<SessionToSave> {
     let mut wanted: Vec<_> = sessions
         .into_iter()
         .filter(|session| {
@@ -128,10 +137,12 @@ fn ranked(sessions: Vec<TracingServiceStateTracingSession>) -> Vec<(u64, i32, St
         .collect();
     wanted.sort_by_key(|&(id, score, _)| (std::cmp::Reverse(score), id));
     let mut names = BTreeSet::new();
-    let named = |(id, score, name): (u64, i32, Option<String>)| {
-        (id, score, unique(&file_name(name), &mut names))
-    };
-    wanted.into_iter().map(named).collect()
+    let sessions = wanted.into_iter().map(|(id, score, name)| SessionToSave {
+        id,
+        score,
+        file_name: unique(&file_name(name), &mut names),
+    });
+    sessions.collect()
 }
 
 /// The file name that a config gives its trace, if it is a plain one: any user can start a session.

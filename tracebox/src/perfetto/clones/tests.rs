@@ -21,7 +21,7 @@ fn who_is_saved_under_which_name() {
         session(9, Some(1), "STARTED", Some("..")),
         session(10, Some(1), "STARTED", Some("")),
     ]);
-    let found: Vec<_> = found.iter().map(|(id, _, name)| (*id, name.as_str())).collect();
+    let found: Vec<_> = found.iter().map(|it| (it.id, it.file_name.as_str())).collect();
     assert_eq!(
         found,
         [
