@@ -22,8 +22,8 @@ const CHECK_BYTES: u64 = 1 << 20;
 
 /// How to read a trace.
 pub struct ReadOptions<'i> {
-    /// Asked now and then: the failure to give up with.
-    pub interrupted: &'i mut dyn FnMut() -> Option<Failure>,
+    /// Called for every MiB. Returns the failure to give up with, if there was an interruption.
+    pub check_interrupts: &'i mut dyn FnMut() -> Option<Failure>,
     /// The terminal is free for a progress line.
     pub shows_progress: bool,
 }
@@ -186,7 +186,7 @@ impl<'i> ReadProgress<'i> {
             return true;
         }
         self.checked_at = self.bytes;
-        self.given_up = (self.options.interrupted)();
+        self.given_up = (self.options.check_interrupts)();
         let is_shown = self.line.is_enabled() && self.options.shows_progress;
         if is_shown && Instant::now() >= self.next_line {
             self.next_line += PROGRESS_PERIOD;

@@ -80,7 +80,7 @@ impl Recorder<'_> {
         session.wait(self.interrupts, control)?;
         let options = ReadOptions {
             shows_progress: control.shows_progress(),
-            interrupted: &mut || aborted(self.interrupts, control),
+            check_interrupts: &mut || take_abort(self.interrupts, control),
         };
         session.finish(output, options).map(Some)
     }
@@ -154,8 +154,8 @@ fn not_available(absent: &[String]) -> Failure {
     ))
 }
 
-/// The failure to give up with, if an interruption in the queue asks for that.
-fn aborted(interrupts: &InterruptQueue, control: &mut dyn Control) -> Option<Failure> {
+/// Takes interruptions out of the queue, up to the first that aborts. Returns the failure to give up with.
+fn take_abort(interrupts: &InterruptQueue, control: &mut dyn Control) -> Option<Failure> {
     while let Some(interrupt) = interrupts.take() {
         if let Action::Abort(failure) = control.handle_interrupt(interrupt) {
             return Some(failure);

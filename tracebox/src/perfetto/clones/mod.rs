@@ -61,7 +61,7 @@ fn write(
     interrupts: &InterruptQueue,
     strict: bool,
 ) -> Result<(), Failure> {
-    let mut interrupted = || {
+    let mut check_interrupts = || {
         let interrupt = interrupts.take();
         interrupt
             .map(|_| Failure::new("interrupted, the copy is not whole").with_code(EXIT_INTERRUPTED))
@@ -69,7 +69,7 @@ fn write(
     let cloned = connect().and_then(|mut consumer| {
         interrupts.set_waker(consumer.waker());
         console::log("Cloning the session");
-        let options = ReadOptions { interrupted: &mut interrupted, shows_progress: true };
+        let options = ReadOptions { check_interrupts: &mut check_interrupts, shows_progress: true };
         clone_session(&mut consumer, request, &mut output, options)
     });
     match cloned {

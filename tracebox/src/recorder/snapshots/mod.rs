@@ -153,7 +153,8 @@ impl Shared {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn interrupted(&self) -> Option<Failure> {
+    /// The failure to end with, if no more snapshots are wanted.
+    fn failure_to_end_with(&self) -> Option<Failure> {
         let abandoned = self.abandoned.load(Ordering::SeqCst);
         abandoned.then(|| Failure::new("interrupted").with_code(EXIT_INTERRUPTED))
     }
@@ -172,7 +173,7 @@ struct Worker {
 
 impl Worker {
     fn take(&mut self, hit: &ObservableEventsCloneTriggerHit) {
-        if self.shared.interrupted().is_some() {
+        if self.shared.failure_to_end_with().is_some() {
             return;
         }
         let trigger = hit.trigger_name.as_deref().unwrap_or_default();
@@ -198,7 +199,7 @@ impl Worker {
         let mut output = self.open()?;
         let shared = self.shared.clone();
         let options = ReadOptions {
-            interrupted: &mut || shared.interrupted(),
+            check_interrupts: &mut || shared.failure_to_end_with(),
             // The main thread has the progress line.
             shows_progress: false,
         };
