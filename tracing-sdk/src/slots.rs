@@ -2,8 +2,20 @@
 
 use std::sync::Arc;
 
+use client::data_source::Instance;
+
 /// How many sessions can record at the same time (as in the C++ client).
 pub(crate) const COUNT: usize = 8;
+
+/// Refuses an instance of the data source `name`, for which there is no slot.
+pub(crate) fn refuse(instance: &Instance, name: &str) {
+    crate::report::report!(
+        "a session is not recorded: {COUNT} sessions with `{name}` run already, and more are not possible; stop one of \
+         them"
+    );
+    // The consumer learns of it by the ledger of its session.
+    instance.refuse();
+}
 
 /// See the [module](self).
 pub(crate) struct Slots<T> {

@@ -22,7 +22,13 @@ pub(super) struct Adapter<S: DataSource> {
 
 enum Known<S> {
     SetUp(S),
-    Started(usize, Arc<Running<S>>, Option<Interception>),
+    Started(Started<S>),
+}
+
+struct Started<S> {
+    slot: usize,
+    running: Arc<Running<S>>,
+    interception: Option<Interception>,
 }
 
 impl<S: DataSource> Adapter<S> {
@@ -35,9 +41,9 @@ impl<S: DataSource> Adapter<S> {
         Some(self.known.swap_remove(at).1)
     }
 
-    fn started(&self, instance: &Instance) -> Option<(usize, &S)> {
+    fn started(&self, instance: &Instance) -> Option<&Started<S>> {
         self.known.iter().find_map(|(of, known)| match known {
-            Known::Started(slot, running, _) if of == instance => Some((*slot, &running.value)),
+            Known::Started(started) if of == instance => Some(started),
             _ => None,
         })
     }
@@ -70,41 +76,35 @@ impl<S: DataSource> Source for Adapter<S> {
         let (slot, running) = match started {
             Ok(started) => started,
             Err(value) => {
-                crate::report::report!(
-                    "a session is not recorded: {} sessions with `{}` run already, and more are not possible; \
-                     stop one of them",
-                    slots::COUNT,
-                    self.instances.name
-                );
-                // The consumer learns of it by the ledger of its session.
-                instance.refuse();
+                slots::refuse(instance, self.instances.name);
                 self.call("drop", || drop(value));
                 return;
             }
         };
         self.call("start", || running.value.start());
-        self.known.push((instance.clone(), Known::Started(slot, running, interception)));
+        let started = Started { slot, running, interception };
+        self.known.push((instance.clone(), Known::Started(started)));
     }
 
     fn flush(&mut self, instance: &Instance, request: &FlushRequest, done: Ack) {
-        if let Some((_, value)) = self.started(instance) {
+        if let Some(Started { running, .. }) = self.started(instance) {
             let guard = FlushGuard::new(done);
-            self.call("flush", || value.flush(request.flags.reason(), guard));
+            self.call("flush", || running.value.flush(request.flags.reason(), guard));
         }
         // The service reads the chunks of other threads by itself, because the producer allows scraping.
         self.flush_thread();
     }
 
     fn clear_incremental_state(&mut self, instance: &Instance) {
-        if let Some((slot, value)) = self.started(instance) {
-            self.call("clear", || value.clear());
-            self.instances.clear(slot);
+        if let Some(Started { slot, running, .. }) = self.started(instance) {
+            self.call("clear", || running.value.clear());
+            self.instances.clear(*slot);
         }
     }
 
     fn stop(&mut self, instance: &Instance, done: Ack) {
         match self.take(instance) {
-            Some(Known::Started(slot, running, interception)) => {
+            Some(Known::Started(Started { slot, running, interception })) => {
                 let (instances, number) = (self.instances, self.number);
                 let serial = running.serial;
                 running.is_stopping.store(true, Ordering::Relaxed);

@@ -32,9 +32,15 @@ pub(crate) const NAME: &str = "track_event";
 
 /// The data source, as one producer offers it.
 pub(crate) struct TrackEventSource {
-    /// Instances of this producer, with the slot and the interceptor of each.
-    running: Vec<(Instance, usize, Option<Interception>)>,
+    started: Vec<Started>,
     can_adopt: Option<CanAdopt>,
+}
+
+/// An instance of this producer.
+struct Started {
+    instance: Instance,
+    slot: usize,
+    interception: Option<Interception>,
 }
 
 /// See [`DataSource::can_adopt`].
@@ -56,11 +62,11 @@ pub(crate) fn can_adopt(startup: &DataSourceConfig, config: &DataSourceConfig) -
 impl TrackEventSource {
     /// `can_adopt` is the function of this module, for a producer with startup tracing.
     pub(crate) fn new(can_adopt: Option<CanAdopt>) -> Self {
-        Self { running: Vec::new(), can_adopt }
+        Self { started: Vec::new(), can_adopt }
     }
 
     fn slot(&self, instance: &Instance) -> Option<usize> {
-        self.running.iter().find(|(running, ..)| running == instance).map(|(_, slot, _)| *slot)
+        self.started.iter().find(|it| it.instance == *instance).map(|it| it.slot)
     }
 }
 
@@ -70,16 +76,10 @@ impl DataSource for TrackEventSource {
         let for_threads = interception.as_ref().map(Interception::for_threads);
         let forget = sticky::forget_unrecorded;
         let Some(slot) = registry::start(instance.clone(), for_threads, forget) else {
-            crate::report::report!(
-                "a session is not recorded: {} sessions with `{NAME}` run already, and more are not \
-                 possible; stop one of them",
-                slots::COUNT
-            );
-            // The consumer learns of it by the ledger of its session.
-            instance.refuse();
+            slots::refuse(instance, NAME);
             return;
         };
-        self.running.push((instance.clone(), slot, interception));
+        self.started.push(Started { instance: instance.clone(), slot, interception });
         #[cfg(feature = "tracing")]
         changes::tell();
         sticky::replay(1 << slot);
@@ -103,8 +103,8 @@ impl DataSource for TrackEventSource {
     }
 
     fn stop(&mut self, instance: &Instance, done: Ack) {
-        if let Some(at) = self.running.iter().position(|(running, ..)| running == instance) {
-            let (_, slot, interception) = self.running.swap_remove(at);
+        if let Some(at) = self.started.iter().position(|it| it.instance == *instance) {
+            let Started { slot, interception, .. } = self.started.swap_remove(at);
             registry::stop(slot);
             #[cfg(feature = "tracing")]
             changes::tell();
