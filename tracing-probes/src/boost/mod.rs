@@ -1,5 +1,4 @@
-//! A higher priority for the producer, while an instance asks for it (`DataSourceConfig.priority_boost`, spec ftrace
-//! 8.1).
+//! A higher priority for the producer, while an instance asks for it (`DataSourceConfig.priority_boost`).
 //!
 //! The kernel schedules threads, not programs. The packets of an instance need several: the thread of its kind reads
 //! files, and two threads of the producer hand over what was written and take requests. All of them are raised, and

@@ -8,7 +8,7 @@
 //!
 //! A bundle is collected and then written at once. It ends with the pages that were read together, before a page with
 //! lost events, and when it has many names. One without events is not written, unless it says that events were lost.
-//! (spec ftrace, 6.1.)
+//! (`ftrace_event_bundle.proto`.)
 
 #[cfg(test)]
 mod tests;

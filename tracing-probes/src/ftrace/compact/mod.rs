@@ -8,7 +8,7 @@
 //!
 //! A time is the difference to the one before it in its column; the first is whole. Integers are packed varints,
 //! negative ones with ten bytes. A reader takes `prev_pid`, `prev_comm` and `prev_prio` from the switch before.
-//! (`FtraceEventBundle.CompactSched`; spec ftrace, 6.3.)
+//! (`FtraceEventBundle.CompactSched`.)
 
 mod rows;
 #[cfg(test)]

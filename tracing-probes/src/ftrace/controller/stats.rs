@@ -1,7 +1,7 @@
 //! `FtraceStats`: what the kernel and the reader counted, and what of a config has no effect.
 //!
 //! At each flush a session gets two packets: *start*, with what was found when it started, and *end*, with what is now.
-//! A reader takes what a set-up could not do from the first one. (spec ftrace, 8.2.)
+//! A reader takes what a set-up could not do from the first one.
 
 use protos::{FtraceClock, FtraceStatsPhase as Phase, FtraceStatsWriter};
 

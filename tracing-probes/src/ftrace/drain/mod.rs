@@ -8,7 +8,7 @@
 //! A pass leaves a CPU at the page that the kernel is writing, as reading on would take each event as a page. Nothing
 //! tells which page that is, but two pages in turn that are less than half full do: an event that had no space on the
 //! first would fill half of the second. The first page of a pass says nothing, as its first events may have been read
-//! before. (spec ftrace, 5.1, 5.4. Upstream leaves at one such page, also in a flush: what is behind it is lost.)
+//! before. (Upstream's `cpu_reader.cc` leaves at one such page, also in a flush: what is behind it is lost.)
 
 #[cfg(test)]
 mod tests;

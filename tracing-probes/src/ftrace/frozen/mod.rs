@@ -4,7 +4,7 @@
 //! go at the start, so that a session which ends early takes all. Afterwards the ring is empty: the next session does
 //! not find the same events again. Names of kernel functions are those of a kernel that is gone, so there are none; and
 //! events outside the schema have formats that nobody knows any more.
-//! (`frozen_ftrace_data_source.cc`; spec ftrace, 8.4.)
+//! (`frozen_ftrace_data_source.cc`.)
 
 #[cfg(test)]
 mod tests;

@@ -15,8 +15,8 @@
 //!   31       u32 e: time is delta + (e << 27), the low 59 bits of it
 //! ```
 //!
-//! The time of a record is the time of the page and all deltas so far. (`ring_buffer.h`, and what the kernel's own
-//! reader does; spec ftrace, 1.2.)
+//! The time of a record is the time of the page and all deltas so far. (`ring_buffer.h` and `ring_buffer.c` of the
+//! kernel.)
 
 #[cfg(test)]
 pub(super) mod made;

@@ -8,7 +8,7 @@
 //! text     all names, one behind the other
 //! ```
 //!
-//! Types `t` and `T` are functions. Without rights, all addresses are zero. (spec ftrace, 7.)
+//! Types `t` and `T` are functions. Without rights, all addresses are zero.
 
 mod restrict;
 #[cfg(test)]
