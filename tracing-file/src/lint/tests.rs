@@ -409,7 +409,7 @@ fn a_slice_may_end_in_an_earlier_part_of_the_file() {
     let t = track(7, "");
     let good = t.clone() + &on(1, 5, END) + &on(2, 1, BEGIN);
     check(&good, &[]);
-    // It goes to and fro between two threads; the part of each thread looks like slices of its own.
+    // The slices go to and fro between two threads; what one thread wrote looks like slices of its own.
     let there = on(1, 1, BEGIN) + &on(1, 9, END) + &on(1, 10, BEGIN) + &on(1, 19, END);
     let back = on(2, 5, END) + &on(2, 6, BEGIN) + &on(2, 15, END) + &on(2, 16, BEGIN);
     check(&(t.clone() + &there + &back), &[]);

@@ -72,7 +72,7 @@ fn the_counters_of_the_start_are_those_of_sessions_before() {
 fn a_flush_writes_both_counters_again() {
     let begin = start(1, &[[0, 100, 0, 0]]);
     let first = begin.clone() + &end(1, &[[0, 110, 0, 0]]) + &begin;
-    // Also if the file ends between them.
+    // The file ends behind the counters of a start, or behind those of an end.
     check(&first, (10, 0));
     check(&(first.clone() + &end(1, &[[0, 125, 0, 0]])), (25, 0));
     check(&(first + &end(1, &[[0, 110, 0, 0]])), (10, 0));
@@ -87,7 +87,7 @@ fn each_data_source_has_counters_of_its_own() {
     check(&(one.clone() + &elsewhere), (6, 0));
     // The start is missing, for a ring of the second one, too.
     check(&end(1, &[[0, 500, 0, 0]]), (0, 0));
-    // Neither phase.
+    // Counters without a phase are not compared.
     check(&(one + &stats(1, "UNSPECIFIED", 3, &[[0, 900, 0, 0]])), (3, 0));
 }
 
