@@ -61,15 +61,15 @@ fn what_a_data_source_lacks_is_told() {
     assert_eq!(told, usize::from(!has_packets), "{ran:?}");
 }
 
-/// Nobody reads what they tell: that is no reason to end, for a recorder and for a daemon.
+/// Nobody reads stderr, to which data sources write. That ends neither a recorder nor a daemon.
 #[test]
 fn data_sources_record_without_a_reader_of_their_log() {
-    // A session may have eight of these, so something is told on each machine.
+    // A session may have eight of these data sources, so on each machine there is something to write to stderr.
     let lacking = format!(
         "{LACKING} {}",
         "data_sources { config { name: 'linux.sys_stats' sys_stats_config { stat_period_ms: 100 } } } ".repeat(9)
     );
-    // It comes with the last flush.
+    // The packet with this number comes with the last flush.
     let has_count = |data: &_| matches!(data, TracePacketData::JournaldEvent(event) if event.num_total.is_some());
     let world = World::new();
     world.write("c", &lacking);

@@ -70,7 +70,7 @@ fn programs_that_end() {
             state.tracing_sessions.iter().any(|session| session.is_started == Some(true))
         });
         drop(first);
-        // It is known to the session, so the end of the first one is, too.
+        // The session knows of the second program, so it knows of the end of the first one, too.
         let _second = program(&world, 0);
         perfetto.signal(Signal::INT);
         let ran = perfetto.end().good();

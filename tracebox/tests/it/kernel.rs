@@ -227,7 +227,7 @@ fn probes_that_end_leave_the_kernel_as_found() {
         std::thread::yield_now();
     }
     drop(session);
-    // It records again for the next service.
+    // `traced_probes` records again for the next service.
     let _traced = world.traced();
     let _session = world.start("perfetto -c config --txt -o trace");
     wait_until_recorded(&mut probes);

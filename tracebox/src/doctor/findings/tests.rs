@@ -167,7 +167,7 @@ fn what_killed_recordings_left() {
         tracefs("ftrace-leftovers", |tracefs| tracefs.records = Records::Seen { files, holder })
     };
     is(&of(None, &["root.ftrace"]), Status::Broken, "of this user was killed", RESET);
-    // Those of another user than root.
+    // The user is not root.
     let own = check("ftrace-leftovers", |facts| {
         facts.user.uid = 1000;
         let files = vec!["root.ftrace".to_owned()];

@@ -20,7 +20,7 @@ fn obstacles() {
     assert!(missing.contains("`sudo mount -t tracefs tracefs /sys/kernel/tracing`"), "{missing}");
     let none = told(|t| (t.path, t.is_in_kernel) = (None, false));
     assert_eq!(none, "this kernel, or this container, has no tracefs");
-    // Also for root, who may do everything else.
+    // A read-only tracefs is an obstacle also for root, who may do everything else.
     let read_only = told(|t| t.is_read_only = true);
     assert!(read_only.contains("`sudo mount -o remount,rw /sys/kernel/tracing`"), "{read_only}");
     let closed = check(|t| t.closed = vec!["trace".to_owned()]);

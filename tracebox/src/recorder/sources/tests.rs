@@ -47,7 +47,7 @@ fn a_producer_that_goes_away() {
         SECOND,
     );
     assert_eq!(told, [StoppedSource { name: "linux.a".into(), after: SECOND }]);
-    // It comes back under another id, and goes away again.
+    // The producer comes back under another id, and goes away again.
     let back = state(&[("linux.a", 1), ("linux.b", 1), ("linux.a", 4)]);
     assert!(watched.handle_changes(&[change("linux.a", STARTED)], &back, SECOND).is_empty());
     let told = watched.handle_changes(
