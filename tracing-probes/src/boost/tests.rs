@@ -135,7 +135,7 @@ fn a_thread_that_begins_later_gets_what_the_others_have() {
     drop(thread);
     drop(raised);
     assert_eq!(kernel.told(), [], "no thread is left");
-    // It may have been started by one that was raised still.
+    // A thread that was still raised may have started the new one.
     let thread = boosts.join();
     assert_eq!(kernel.told(), [(thread.id, Scheduling::Nice(0))]);
 }

@@ -112,7 +112,7 @@ fn a_scan_finds_what_events_named() {
         ("/mnt/dir/deep/c".to_owned(), Type::FILE),
     ];
     assert_eq!(disk.told(), expected);
-    // Also what was not found is not searched for again.
+    // Inodes that were not found are not searched for again either.
     assert_eq!(millis(&probe), None);
     probe.facts(&facts, &mut disk.out);
     assert_eq!((disk.out.take().len(), millis(&probe)), (0, None));
@@ -135,7 +135,7 @@ fn a_scan_comes_in_parts_and_ends_early() {
     let mut probe = disk.probe(config);
     probe.facts(&disk.facts(&["mnt/dir/deep"]), &mut disk.out);
     assert_eq!(millis(&probe), Some(7));
-    // It takes 8 entries at most: 4 files, 4 folders.
+    // The scan sees 8 entries at most: 4 files and 4 folders.
     let mut ticks = 0;
     let told = loop {
         probe.tick(&mut disk.out);

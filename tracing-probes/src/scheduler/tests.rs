@@ -314,7 +314,7 @@ fn an_order_is_carried_out_in_the_order_of_its_parts() {
     assert_eq!(test.log(), expected);
     assert_eq!(*lock(&acks), ["flush", "stop"]);
     assert_eq!(test.scheduler.due_ns(), None);
-    // It is gone: what comes late is acknowledged.
+    // The instance is gone: an order that comes late is acknowledged.
     assert!(!test.carry_out(key, Order { flush: ack("late"), clear: true, ..Order::default() }));
     assert_eq!((test.log(), lock(&acks).len()), (Vec::new(), 3));
 }

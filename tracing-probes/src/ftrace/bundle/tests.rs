@@ -285,7 +285,7 @@ fn bundles_follow_each_other() {
     let third = session.decoded();
     assert_eq!((third.previous_bundle_end_timestamp, third.lost_events), (Some(350), Some(true)));
 
-    // That events were lost is told, also if none of the session's are there.
+    // A page without events of the session is a bundle if events were lost before it.
     let mut empty = Made::new(500).event(0, &[9, 9, 0, 0]);
     empty.lost = Lost::Some;
     session.add(&empty.page(4096, Commit::Eight));

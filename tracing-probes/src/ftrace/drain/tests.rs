@@ -94,7 +94,7 @@ fn a_page_that_is_being_written_ends_a_pass() {
     let mut pipes = [script(reads.map(|(time, is_full)| page(time, is_full)))];
     let (passed, log) = run(&mut pipes, PAGES_MAX);
     assert_eq!((passed.pages, log.batches), (5, vec![(0, vec![1, 2, 3, 4, 5])]));
-    // Also across batches.
+    // The two pages that are less than half full are in two batches.
     let full = (0..31).map(|time| page(time, true));
     let reads = full.chain([page(31, false), page(32, false), page(33, true)]);
     let (passed, log) = run(&mut [script(reads)], PAGES_MAX);

@@ -92,7 +92,7 @@ fn the_whole_ring_is_read_between_two_statistics() {
 
 #[test]
 fn a_ring_that_is_written_meanwhile_ends() {
-    // It never gives less: 400 kB are 100 pages, and one more.
+    // The ring always gives another page. It has 400 kB: 100 pages are read, and one more.
     let world = world([500, 0]);
     let (_probe, mut out) = start(&world, "boot_map");
     let (_, bundles) = split(&mut out);

@@ -74,7 +74,7 @@ fn names_are_those_of_the_kernel() {
     assert!(find("hypervisor", "hyp_enter").is_some());
     assert!(find("hyp", "hyp_enter").is_some());
     assert!(find("sde", "tracing_mark_write").is_some());
-    // These are what other events become.
+    // These are no events of the kernel: other events are written as these messages.
     for name in ["generic", "kprobe_event"] {
         assert!(!EVENTS.iter().any(|e| e.name() == name));
     }

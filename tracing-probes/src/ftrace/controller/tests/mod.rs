@@ -398,7 +398,7 @@ fn symbols_live_as_long_as_they_are_wanted() {
     let three = world.start(3, wants(&[FREQUENCY])).unwrap();
     assert_eq!(parsed(&mut world, &three, 3), Some(0));
     assert_eq!(*world.here.symbols.borrow(), 1);
-    // They may be asked to stay: then they are read once.
+    // A session may ask that symbols stay: then they are read once for all sessions.
     for id in 4..7 {
         let packets = world.start(id, with(Some(Policy::KSYMS_RETAIN))).unwrap();
         assert_eq!(parsed(&mut world, &packets, id), Some(1));

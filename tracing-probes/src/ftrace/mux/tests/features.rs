@@ -208,7 +208,7 @@ fn a_session_can_be_alone() {
     assert!(error.contains("tids_to_trace") && error.contains("instance_name"), "{error}");
     world.stop(1);
     world.set_up(2, tids).unwrap();
-    // Also while it is not started.
+    // Session 2 is set up and not started, and no other session can be beside it.
     let error = world.set_up(1, |_| {}).unwrap_err();
     assert!(error.contains("alone in root because of its tids_to_trace"), "{error}");
     world.stop(2);

@@ -20,7 +20,7 @@ fn each_user_has_records_of_its_own() {
     assert_eq!(of(0, None, 7), "/run/tracing-probes");
     assert_eq!(of(7, Some(runtime), 7), "/run/tracing-probes");
     assert_eq!(of(7, Some(runtime), 0), "/run/user/7/tracing-probes");
-    // That of another user, as `sudo -u` leaves it behind, and one that is none.
+    // The folder of a session is not used if it is another user's, as with `sudo -u`, or is no absolute path.
     assert_eq!(of(8, Some(runtime), 0), "/tmp/tracing-probes-8");
     assert_eq!(of(8, Some(Path::new("run")), 0), "/tmp/tracing-probes-8");
     assert_eq!(of(8, None, 0), "/tmp/tracing-probes-8");
@@ -61,7 +61,7 @@ fn records_of_other_users_are_found() {
     for folder in &folders {
         make(&world, folder);
         world.put(&format!("{folder}/root.ftrace"), format!("{HEADER}trunc trace \n"));
-        // Neither is a record of this boot.
+        // None of these files is a record of this boot.
         world.put(&format!("{folder}/old.ftrace"), "ftrace 1 boot-6\n");
         world.put(&format!("{folder}/broken.ftrace"), &HEADER[..9]);
         world.put(&format!("{folder}/lock"), "");
@@ -101,7 +101,7 @@ fn what_is_not_the_record_of_a_user_does_not_count() {
     let pipe = path(&format!("{tmp}/pipe.ftrace"));
     rustix::fs::mknodat(rustix::fs::CWD, pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     assert!(!is_found());
-    // Others may have written it.
+    // In a folder that all users may write to, the record may be of anybody.
     world.put(&format!("{tmp}/root2.ftrace"), HEADER);
     assert!(is_found());
     std::fs::set_permissions(path(&tmp), Permissions::from_mode(0o777)).unwrap();

@@ -137,7 +137,7 @@ fn numbers_are_unique_over_tables() {
     assert_eq!(number(&mut instance, &mut ids, "g", "f", &one), bytes(65537).bytes);
     assert_eq!(number(&mut instance, &mut ids, "h", "e", &one), bytes(65538).bytes);
     assert_eq!(number(&mut instance, &mut ids, "g", "e", &two), bytes(65539).bytes);
-    // The same event is the same.
+    // An event that is looked up again has the number that it had.
     assert_eq!(number(&mut instance, &mut ids, "g", "e", &one), first);
     assert_eq!(number(&mut root, &mut ids, "g", "e", &one), first);
 }

@@ -270,7 +270,7 @@ fn markers_need_no_format() {
     assert_eq!(table.find("ftrace", "print").map(|e| e.id), Some(5));
     assert_eq!(table.print_text(), Some(16));
     assert_eq!(table.common(), Common { pid: Some(4), flags: Some(2) });
-    // But another event may have its id.
+    // Another event may have the id of the marker.
     let text = format(5, &[]);
     let table = with(&[("task", "task_rename", &text)]);
     assert_eq!(table.event(5).map(|e| &*e.name), Some("task_rename"));
@@ -334,7 +334,7 @@ fn an_id_is_given_to_another_event() {
     table.add("g", "two", Some(two.as_bytes()), &mut ids).unwrap();
     assert!(table.find("g", "one").is_none());
     assert_eq!(table.plan(3000).unwrap().size, 16);
-    // And the first one made anew, with other fields and another id.
+    // The first event is made again, with other fields and another id.
     let one = format(3001, &[("char a[4]", 8, 4, 0)]);
     table.add("g", "one", Some(one.as_bytes()), &mut ids).unwrap();
     assert_eq!(table.plan(3001).unwrap().size, 12);
