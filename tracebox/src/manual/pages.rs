@@ -27,6 +27,7 @@ fn recorders(tracebox: Command) -> Vec<Page> {
             command: tracebox,
             synopsis: &[
                 "tracebox -o FILE [-t 5s] [-b 32mb] [OPTIONS]",
+                "tracebox -o FILE [-t 10s] [-b 32mb] [OPTIONS] EVENT...",
                 "tracebox -c CONFIG [--txt] -o FILE [OPTIONS]",
                 "tracebox --reset-ftrace",
                 "tracebox PROGRAM [ARGUMENTS]",
@@ -336,7 +337,7 @@ const TRACEBOX: &[Block] = &[
     ),
     Text(
         "Without a config and without events it records five seconds of processes, processors, memory, \
-         disks and pressure.",
+         disks and pressure. With events it records those for ten seconds, as *perfetto*(1) does in light mode.",
     ),
     Text(
         "Other programs can be recorded, too, if the service of *tracebox* listens for them. It listens where \
