@@ -1,5 +1,6 @@
 //! Takes a finished trace out of the service, or a copy of one that goes on.
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use protos::CloneSessionRequest;
@@ -8,6 +9,7 @@ use tracing_core::client::consumer::{Consumer, ConsumerError};
 use super::consumer_error::session_failure;
 use crate::console::{self, PROGRESS_PERIOD, Progress};
 use crate::failure::Failure;
+use crate::ftrace_notes::FtraceNotes;
 use crate::loss_scanner::{LossScanner, NotSearched};
 use crate::output::{Output, Written};
 use crate::report::{
@@ -73,47 +75,24 @@ impl EndedSession {
         output: &mut Output,
         options: ReadOptions<'_>,
     ) -> Result<Outcome, Failure> {
-        let name = output.name();
-        let failed = |error| Failure::new(format_args!("cannot write {name}: {error}"));
         if output.is_unread() {
+            let name = output.name();
             console::log(&format!("No reader has opened {name} yet: the trace waits for one"));
         }
-        let (gaps, ftrace);
-        let mut no_events = self.no_events;
-        let scanner = LossScanner::new(no_events.is_some());
-        let written = if self.into_file {
-            output.put_in_place().map_err(failed)?;
-            // Some losses stand in the trace alone. The packets are counted on the same way.
-            let mut progress = ReadProgress::new("searching the trace for losses", options);
-            let searched = output.search(scanner, |bytes| progress.goes_on(bytes));
-            drop(progress);
-            // Events of a file that was not read are not missed.
-            no_events = no_events.filter(|why| match &searched {
-                Ok(scanner) => scanner.seeks_event,
-                Err(_) => *why == NoEvents::NotConnected,
-            });
-            gaps = searched.as_ref().map(GapCounts::of).map_err(NotSearched::clone);
-            let packets = searched.as_ref().map(|scanner| scanner.packets).ok();
-            ftrace = searched.map(|scanner| scanner.ftrace).unwrap_or_default();
-            output.measure().map(|bytes| Written { bytes, packets })
+        let found = if self.into_file {
+            search_file(output, options, self.no_events)?
         } else {
-            let scanner = read_buffers(consumer, output, options, scanner)?;
-            no_events = no_events.filter(|_| scanner.seeks_event);
-            gaps = Ok(GapCounts::of(&scanner));
-            ftrace = scanner.ftrace;
-            // Snapshots are in files of their own.
-            let is_unused = self.snapshots.is_some() && scanner.packets == 0;
-            let finished = if is_unused { output.finish_unused() } else { output.finish() };
-            let Written { bytes, .. } = finished.map_err(failed)?;
-            Some(Written { bytes, packets: Some(scanner.packets) })
+            let has_snapshots = self.snapshots.is_some();
+            write_buffers(consumer, output, options, self.no_events, has_snapshots)?
         };
         // Some losses are found, and counted, only while the buffers are read.
         let stats = consumer.get_trace_stats().ok();
         if output.is_fifo() {
             // It makes the service close its end of the pipe. A service that is gone has closed it.
             let _ = consumer.free_buffers();
-            output.close().map_err(failed)?;
+            output.close().map_err(|error| cannot_write(&output.name(), &error))?;
         }
+        let Found { written, gaps, ftrace, no_events } = found;
         Ok(Outcome {
             name: output.name(),
             is_file: output.is_file(),
@@ -130,6 +109,65 @@ impl EndedSession {
             snapshots: self.snapshots,
         })
     }
+}
+
+/// What is known of a trace once it was read.
+struct Found {
+    written: Option<Written>,
+    gaps: Result<GapCounts, NotSearched>,
+    ftrace: FtraceNotes,
+    no_events: Option<NoEvents>,
+}
+
+/// Searches the file that the service wrote. Some losses stand in the trace alone, and its packets are counted on the
+/// same way.
+fn search_file(
+    output: &mut Output,
+    options: ReadOptions<'_>,
+    no_events: Option<NoEvents>,
+) -> Result<Found, Failure> {
+    output.put_in_place().map_err(|error| cannot_write(&output.name(), &error))?;
+    let mut progress = ReadProgress::new("searching the trace for losses", options);
+    let scanner = LossScanner::new(no_events.is_some());
+    let searched = output.search(scanner, |bytes| progress.goes_on(bytes));
+    drop(progress);
+    let packets = searched.as_ref().map(|scanner| scanner.packets).ok();
+    Ok(Found {
+        written: output.measure().map(|bytes| Written { bytes, packets }),
+        gaps: searched.as_ref().map(GapCounts::of).map_err(NotSearched::clone),
+        // Events of a file that was not read are not missed.
+        no_events: no_events.filter(|why| match &searched {
+            Ok(scanner) => scanner.seeks_event,
+            Err(_) => *why == NoEvents::NotConnected,
+        }),
+        ftrace: searched.map(|scanner| scanner.ftrace).unwrap_or_default(),
+    })
+}
+
+/// Reads the buffers of the session, and writes them to `output`.
+fn write_buffers(
+    consumer: &mut Consumer,
+    output: &mut Output,
+    options: ReadOptions<'_>,
+    no_events: Option<NoEvents>,
+    has_snapshots: bool,
+) -> Result<Found, Failure> {
+    let scanner = LossScanner::new(no_events.is_some());
+    let scanner = read_buffers(consumer, output, options, scanner)?;
+    // Snapshots are in files of their own.
+    let is_unused = has_snapshots && scanner.packets == 0;
+    let finished = if is_unused { output.finish_unused() } else { output.finish() };
+    let Written { bytes, .. } = finished.map_err(|error| cannot_write(&output.name(), &error))?;
+    Ok(Found {
+        written: Some(Written { bytes, packets: Some(scanner.packets) }),
+        gaps: Ok(GapCounts::of(&scanner)),
+        no_events: no_events.filter(|_| scanner.seeks_event),
+        ftrace: scanner.ftrace,
+    })
+}
+
+fn cannot_write(name: &str, error: &io::Error) -> Failure {
+    Failure::new(format_args!("cannot write {name}: {error}"))
 }
 
 /// Makes the service clone the session that `request` names, and writes the clone's trace.
@@ -203,12 +241,11 @@ fn read_buffers(
     options: ReadOptions<'_>,
     mut scanner: LossScanner,
 ) -> Result<LossScanner, Failure> {
-    let name = output.name();
     let mut progress = ReadProgress::new("reading the trace", options);
     let read = consumer.read_buffers(READ_INACTIVITY, |packet| {
         scanner.scan_packet(packet.bytes());
         if !progress.goes_on(packet.framed().len()) {
-            return Err(std::io::ErrorKind::Interrupted.into());
+            return Err(io::ErrorKind::Interrupted.into());
         }
         output.write_packet(packet.framed())
     });
@@ -216,7 +253,7 @@ fn read_buffers(
         (Ok(_), _) => Ok(scanner),
         (Err(_), Some(failure)) => Err(failure),
         (Err(ConsumerError::Output(error)), None) => {
-            Err(Failure::new(format_args!("cannot write {name}: {error}")))
+            Err(cannot_write(&output.name(), &error))
         }
         (Err(error), None) => Err(session_failure(error)),
     }
