@@ -57,6 +57,7 @@ impl Options {
 }
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    let mut is_absent = None;
     let body = match &input.data {
         Data::Struct(data) => {
             let name = input.ident.unraw().to_string();
@@ -67,7 +68,15 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                     quote!(&self.#at)
                 }
             });
-            write_fields(&name, &data.fields, &fields.collect::<Vec<_>>(), &quote!(value))?
+            let fields: Vec<_> = fields.collect();
+            is_absent = only_field(&data.fields, &fields)?.map(|field| {
+                quote! {
+                    fn is_absent(&self) -> bool {
+                        ::tracing_sdk::Annotate::is_absent(#field)
+                    }
+                }
+            });
+            write_fields(&name, &data.fields, &fields, &quote!(value))?
         }
         Data::Enum(data) => {
             let arms = data.variants.iter().map(|variant| {
@@ -118,8 +127,21 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             fn annotate(&self, value: ::tracing_sdk::Value<'_, '_>) {
                 #body
             }
+
+            #is_absent
         }
     })
+}
+
+/// The value of the field that a struct is shown as, if that is so.
+fn only_field(fields: &Fields, references: &[TokenStream]) -> Result<Option<TokenStream>> {
+    let Fields::Unnamed(fields) = fields else { return Ok(None) };
+    let mut fields = fields.unnamed.iter();
+    let (Some(field), None, [reference]) = (fields.next(), fields.next(), references) else {
+        return Ok(None);
+    };
+    let options = Options::parse(&field.attrs)?;
+    Ok((!options.skip).then(|| options.value(reference)))
 }
 
 /// What the fields that are shown ask of type parameters, each by the form in which it is shown.

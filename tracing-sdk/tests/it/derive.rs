@@ -58,6 +58,9 @@ struct Part(u32);
 struct Pair(u32, bool);
 
 #[derive(Annotate)]
+struct User(Option<u32>);
+
+#[derive(Annotate)]
 struct Unit;
 
 #[derive(Annotate)]
@@ -93,6 +96,14 @@ fn type_parameters_need_what_their_fields_show() {
     let shown = "shown={debug=[Late],display=displayed,value=1}";
     let choices = "raw={Raw=[2]} debug={Debug={of=Late}}";
     assert_eq!(events(&trace), [format!("instant derive event {shown} {choices}")]);
+}
+
+#[test]
+fn a_struct_of_one_field_is_left_out_where_its_field_would_be() {
+    let trace = recorded("derive", || {
+        instant!(D, "event", known = User(Some(1)), unknown = User(None));
+    });
+    assert_eq!(events(&trace), ["instant derive event known=1"]);
 }
 
 #[test]
