@@ -34,7 +34,7 @@ impl ProcessStatsProbe {
             }
         }
         self.describe_threads(&new, out);
-        self.opened(&facts.fds, out);
+        self.write_opened_files(&facts.fds, out);
     }
 
     /// Writes these threads, and their processes.
@@ -74,7 +74,7 @@ impl ProcessStatsProbe {
     }
 
     /// Writes the paths of files that known threads opened.
-    fn opened(&mut self, fds: &[(i32, u64)], out: &mut dyn Output) {
+    fn write_opened_files(&mut self, fds: &[(i32, u64)], out: &mut dyn Output) {
         let begin_ns = out.clock()();
         let mut changed: Vec<(i32, Changes)> = Vec::new();
         for (tid, fd) in fds {

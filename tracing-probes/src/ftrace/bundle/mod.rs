@@ -72,9 +72,17 @@ pub(crate) struct Progress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clocks {
     pub(crate) clock: FtraceClock,
-    /// The time by that clock, and by the boot clock, ns, at one moment. `None`: the kernel did not tell; then a reader
-    /// cannot convert times, and must not take them for those of the boot clock.
-    pub(crate) readings: Option<(i64, i64)>,
+    /// `None`: the kernel did not tell; then a reader cannot convert times, and must not take them for those of the
+    /// boot clock.
+    pub(crate) readings: Option<Readings>,
+}
+
+/// Two clocks at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Readings {
+    /// In units of the instance's clock.
+    pub(crate) ftrace: i64,
+    pub(crate) boot_ns: i64,
 }
 
 /// A bundle that is being collected. Its memory is used again for the next.
@@ -197,9 +205,9 @@ impl Bundle {
         bundle.previous_bundle_end_timestamp(self.before);
         if let Some(Clocks { clock, readings }) = clocks {
             bundle.ftrace_clock(clock);
-            if let Some((ftrace, boot)) = readings {
+            if let Some(Readings { ftrace, boot_ns }) = readings {
                 bundle.ftrace_timestamp(ftrace);
-                bundle.boot_timestamp(boot);
+                bundle.boot_timestamp(boot_ns);
             }
         }
         bundle.scope_mut().raw(self.events.written());

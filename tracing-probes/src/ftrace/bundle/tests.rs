@@ -12,7 +12,7 @@ use super::super::page::made::Made;
 use super::super::page::{Commit, Lost};
 use super::super::table::plan::{Body, Fact, Plan, Step, Tag, What};
 use super::super::table::plans::Plans;
-use super::{Bundle, Clocks, Filter, Keep, Progress};
+use super::{Bundle, Clocks, Filter, Keep, Progress, Readings};
 
 /// A page of Linux 6.18, and what upstream's probes made of it: sched_switch, print and task_rename.
 const PAGE: &[u8] = include_bytes!("sample.page");
@@ -298,7 +298,8 @@ fn clocks_and_descriptors() {
     let mut session = Session::new(&[GENERIC, PRINT], false);
     let generic = [0xe7, 3, 0, 0, 7, 0, 0, 0];
     session.add(&Made::new(1).event(0, &generic).event(0, &generic).page(4096, Commit::Eight));
-    let clocks = Clocks { clock: FtraceClock::FTRACE_CLOCK_GLOBAL, readings: Some((5, -6)) };
+    let readings = Readings { ftrace: 5, boot_ns: -6 };
+    let clocks = Clocks { clock: FtraceClock::FTRACE_CLOCK_GLOBAL, readings: Some(readings) };
     let bytes = session.write(Some(clocks));
     let bundle = FtraceEventBundle::decode(&bytes).unwrap_or_default();
     assert_eq!(bundle.generic_event_descriptors.len(), 1, "one for each event");

@@ -5,7 +5,7 @@
 
 use protos::{FtraceClock, FtraceStatsPhase as Phase, FtraceStatsWriter};
 
-use crate::ftrace::bundle::Clocks;
+use crate::ftrace::bundle::{Clocks, Readings};
 use crate::ftrace::config::Refusal;
 use crate::ftrace::mux::Mux;
 use crate::ftrace::subscriber::Subscriber;
@@ -171,6 +171,9 @@ pub(super) fn clocks(
     };
     // All CPUs have this clock. The first is there on nearly all machines.
     let ftrace = now(0).or_else(|| (1..directory.cpus(tracefs)).find_map(now));
-    let readings = ftrace.map(|ftrace| (ftrace.cast_signed(), boot_ns().cast_signed()));
+    let readings = ftrace.map(|ftrace| Readings {
+        ftrace: ftrace.cast_signed(),
+        boot_ns: boot_ns().cast_signed(),
+    });
     Some(Clocks { clock, readings })
 }
