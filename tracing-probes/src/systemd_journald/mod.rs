@@ -7,9 +7,9 @@
 //!
 //! The journal's files have no stable format but the one that `journalctl` prints ([Journal Export Formats]), and the
 //! library that reads them is written in C. So one `journalctl` runs while there are instances; it has the rights of
-//! this process, and a user who is neither root nor in the group `systemd-journal` gets his own entries; a warning
-//! tells that. The pipe makes it wait when instances are slower than the journal. A flush may lack the
-//! entries of the last quarter of a second, which `journalctl` prints later.
+//! this process: for a user who is neither root nor in the group `systemd-journal`, it prints the entries of that user
+//! alone, and a warning tells that. The pipe makes it wait when instances are slower than the journal. A flush may lack
+//! the entries of the last quarter of a second, which `journalctl` prints later.
 //!
 //! An entry is written if its priority is at most `min_prio` (7 if there is none, so 0 leaves emergencies alone), its
 //! `SYSLOG_IDENTIFIER` is one of `filter_identifiers` and its `_SYSTEMD_UNIT` one of `filter_units`, each list only if
