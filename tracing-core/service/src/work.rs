@@ -354,10 +354,11 @@ impl Default for WorkQueue {
 /// How many effects came before, and what a session began to compress, for its file or not.
 type BegunPass = (usize, SessionId, bool, Vec<u8>);
 
-/// The sessions that have something to compress, the next one first.
+/// The sessions that have something to compress. Users take turns, and the sessions of each user.
 #[derive(Debug)]
 pub(crate) struct Compressions {
-    pub(crate) waiting: VecDeque<SessionId>,
+    /// The next user, and the next session of a user, first. No user is without sessions.
+    waiting: VecDeque<(u32, VecDeque<SessionId>)>,
     /// Bytes that are compressed in one turn.
     pub(crate) piece_bytes: usize,
     /// Bytes that were compressed so far.
@@ -370,5 +371,56 @@ impl Default for Compressions {
     fn default() -> Self {
         let piece_bytes = limits::COMPRESS_PIECE_BYTES;
         Self { waiting: VecDeque::new(), piece_bytes, bytes: 0, begun: None }
+    }
+}
+
+impl Compressions {
+    /// Queues a session of the user `uid`, unless it is queued.
+    pub(crate) fn queue(&mut self, uid: u32, id: SessionId) {
+        match self.waiting.iter_mut().find(|(of, _)| *of == uid) {
+            None => self.waiting.push_back((uid, VecDeque::from([id]))),
+            Some((_, sessions)) if !sessions.contains(&id) => sessions.push_back(id),
+            Some(_) => {}
+        }
+    }
+
+    /// Takes the next session off the queue.
+    pub(crate) fn next(&mut self) -> Option<SessionId> {
+        let (uid, mut sessions) = self.waiting.pop_front()?;
+        let id = sessions.pop_front();
+        if !sessions.is_empty() {
+            self.waiting.push_back((uid, sessions));
+        }
+        id
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One that has many sessions does not get more turns.
+    #[test]
+    fn users_compress_in_turn() {
+        let mut compressions = Compressions::default();
+        let session = SessionId::new;
+        (1..=3).for_each(|id| compressions.queue(7, session(id)));
+        compressions.queue(7, session(2));
+        compressions.queue(8, session(10));
+        let mut order = Vec::new();
+        for _ in 0..4 {
+            let id = compressions.next().unwrap();
+            // It has more pieces.
+            compressions.queue(if id == session(10) { 8 } else { 7 }, id);
+            order.push(id);
+        }
+        assert_eq!(order, [1, 10, 2, 10].map(session));
+        let rest: Vec<_> = std::iter::from_fn(|| compressions.next()).collect();
+        assert_eq!(rest, [3, 10, 1, 2].map(session));
+        assert!(compressions.is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Takes turns between sessions that have something to compress.
+//! Compresses what sessions wait for. Users take turns, and the sessions of each user.
 //!
 //! One timeout compresses one piece of one session, whose cost is bounded: the service takes other events between the
 //! pieces, and a session whose packet is as large as its buffer delays no other one for long.
@@ -9,27 +9,23 @@ use crate::limits;
 use crate::session::compressing::Compressing;
 use crate::session::stop;
 use crate::step::Step;
-use crate::work::Compressions;
 use abi::ids::SessionId;
 
 impl Service {
     /// Queues a session that has something to compress.
     pub(super) fn queue_compressing(&mut self, id: SessionId) {
-        let session = self.sessions.get(id);
-        let compressing = session.and_then(|session| session.compression.pass.as_ref());
+        let Some(session) = self.sessions.get(id) else { return };
+        let compressing = session.compression.pass.as_ref();
         let Some((stream, to_file)) = compressing.and_then(Compressing::stream) else { return };
-        let Compressions { waiting, begun, .. } = &mut self.compressions;
-        if !waiting.contains(&id) {
-            waiting.push_back(id);
-        }
-        if let Some(begun) = begun {
+        self.compressions.queue(session.uid, id);
+        if let Some(begun) = &mut self.compressions.begun {
             begun.push((self.cx.out.len(), id, to_file, stream.to_vec()));
         }
     }
 
     /// Compresses a piece of the next session.
     pub(super) fn compress_piece(&mut self) {
-        while let Some(id) = self.compressions.waiting.pop_front() {
+        while let Some(id) = self.compressions.next() {
             let Some(session) = self.sessions.get_mut(id) else { continue };
             let compressing = session.compression.pass.as_mut();
             let Some(compressing) = compressing.filter(|compressing| compressing.is_due()) else {
@@ -67,7 +63,7 @@ impl Service {
     fn continue_pass(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get(id) else { return };
         if session.compression.pass.as_ref().is_some_and(Compressing::is_due) {
-            self.compressions.waiting.push_back(id);
+            self.compressions.queue(session.uid, id);
         } else if session.file.is_some() {
             self.cx.then(Step::ContinueFile(id));
         } else if let Some(client) = session.consumer {

@@ -39,7 +39,7 @@ impl Service {
     #[must_use]
     pub fn has_work(&self) -> bool {
         !self.work_queue.is_empty()
-            || !self.compressions.waiting.is_empty()
+            || !self.compressions.is_empty()
             || self.buffers.has_retired()
     }
 
