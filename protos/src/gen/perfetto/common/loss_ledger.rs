@@ -34,7 +34,8 @@ impl LossLedgerReason {
     /// Patches of a producer were refused: of an unknown writer, of a wrong length, too many, or for a buffer that is
     /// not theirs. The packets that lacked them cannot be read.
     pub const REASON_PATCHES_REFUSED: Self = Self(13);
-    /// Packets of a producer were left out: they are no valid messages, or have fields that only the service may write.
+    /// Packets of a producer were left out: they are no valid messages, have fields that only the service may write, or are
+    /// longer than 16 MiB.
     pub const REASON_PACKETS_INVALID: Self = Self(14);
     /// A producer was refused, or a data source of it was not set up: a session wants none but those of the user of the
     /// service (`TraceConfig.lockdown_mode`).
