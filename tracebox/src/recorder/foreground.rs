@@ -127,9 +127,7 @@ impl Control for Foreground {
                 console::log("Interrupted: stopping, the trace will be written");
                 Action::Stop
             }
-            Some(_) => {
-                Action::Abort(Failure::new(INTERRUPTED_AGAIN).with_code(EXIT_INTERRUPTED))
-            }
+            Some(_) => Action::Abort(Failure::new(INTERRUPTED_AGAIN).with_code(EXIT_INTERRUPTED)),
         }
     }
 }

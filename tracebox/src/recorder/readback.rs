@@ -252,9 +252,7 @@ fn read_buffers(
     match (read, progress.given_up.take()) {
         (Ok(_), _) => Ok(scanner),
         (Err(_), Some(failure)) => Err(failure),
-        (Err(ConsumerError::Output(error)), None) => {
-            Err(cannot_write(&output.name(), &error))
-        }
+        (Err(ConsumerError::Output(error)), None) => Err(cannot_write(&output.name(), &error)),
         (Err(error), None) => Err(session_failure(error)),
     }
 }

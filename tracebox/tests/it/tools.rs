@@ -214,7 +214,9 @@ fn manual_pages_and_completions() {
     for name in ["perfetto.1", "traced.8", "tracebox-record.1", "_perfetto", "_trigger_perfetto"] {
         assert!(world.path("all").join(name).exists(), "{name}");
     }
-    world.run("tracebox man nope").failed(1, "there is no manual page of \"nope\", only of tracebox, perfetto");
+    world
+        .run("tracebox man nope")
+        .failed(1, "there is no manual page of \"nope\", only of tracebox, perfetto");
     world.run("tracebox completions nope").failed(1, "invalid value 'nope'");
     world.run("tracebox man --all nowhere").failed(1, "cannot write nowhere/");
 }

@@ -136,7 +136,13 @@ impl EmbeddedService {
         let client = engine.next_client();
         let local = peer.as_ref().filter(|peer| peer.machine_id == 0);
         let user = local.map_or(PeerUser::Remote, |peer| PeerUser::Local(peer.uid));
-        engine.add_connection(client, port, Link::Custom(Box::new(HostLink::new(port))), user, peer);
+        engine.add_connection(
+            client,
+            port,
+            Link::Custom(Box::new(HostLink::new(port))),
+            user,
+            peer,
+        );
         client
     }
 
@@ -205,7 +211,7 @@ impl EmbeddedService {
 
     /// Ends a connection that its peer has closed, once what the peer sent before is handled.
     pub fn disconnect(&self, client: ClientId) {
-        lock(&self.0.engine).leave(client, Disconnect::PeerLeft);
+        lock(&self.0.engine).end_connection(client, &Disconnect::PeerLeft);
     }
 
     fn check(

@@ -13,8 +13,8 @@ use protos::{CommitDataRequest, CommitDataRequestChunkToPatch, CommitDataRequest
 use super::accounts::User;
 use super::buffers::Buffers;
 use super::context::Context;
-use super::ledger::Reason;
 use super::effect_queue::EffectQueue;
+use super::ledger::Reason;
 use super::producers::Producer;
 use crate::buffer::{ChunkMeta, ChunkPatches, Patch, TraceBuffer};
 use crate::limits;

@@ -12,9 +12,9 @@ use protozero::Message as _;
 
 use super::accounts::User;
 use super::data_sources::SourceKey;
+use super::effect_queue::{Caller, EffectQueue};
 use super::log_limiter::LogLimiter;
 use super::observe::Observer;
-use super::effect_queue::{Caller, EffectQueue};
 use super::session::events::TriggerHit;
 use super::session::instance::Instance;
 use super::work::Work;
@@ -106,7 +106,11 @@ impl Consumers {
     }
 
     /// Forgets a consumer that disconnected. Returns its session.
-    pub(crate) fn remove_connection(&mut self, client: ClientId, out: &mut EffectQueue) -> Option<SessionId> {
+    pub(crate) fn remove_connection(
+        &mut self,
+        client: ClientId,
+        out: &mut EffectQueue,
+    ) -> Option<SessionId> {
         let consumer = self.by_client.remove(&client)?;
         let name = format_args!("consumer {client} (uid {})", consumer.peer.uid);
         consumer.limiter.log_suppressed(out, name);

@@ -2,8 +2,8 @@
 //! out, and the steps that follow.
 
 use super::accounts::Accounts;
-use super::matching::RegexBudget;
 use super::effect_queue::EffectQueue;
+use super::matching::RegexBudget;
 use super::step::Step;
 use super::timers::{Clock, TimerKind, Timers};
 use crate::config::ServiceConfig;

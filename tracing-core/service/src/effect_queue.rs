@@ -107,7 +107,13 @@ impl EffectQueue {
         }
     }
 
-    pub(crate) fn create_file(&mut self, token: ShellToken, client: ClientId, uid: u32, path: String) {
+    pub(crate) fn create_file(
+        &mut self,
+        token: ShellToken,
+        client: ClientId,
+        uid: u32,
+        path: String,
+    ) {
         self.queue.push_back(Output::CreateFile { token, client, uid, path });
     }
 

@@ -141,10 +141,8 @@ pub fn config(light: &Light) -> TraceConfig {
         || !ftrace.atrace_categories.is_empty()
         || !ftrace.atrace_apps.is_empty();
     if wanted {
-        data_sources.push(source(DataSourceConfig {
-            ftrace_config: Some(ftrace),
-            ..named(FTRACE)
-        }));
+        data_sources
+            .push(source(DataSourceConfig { ftrace_config: Some(ftrace), ..named(FTRACE) }));
     }
     if let Some(word) = hypervisor {
         data_sources.push(source(DataSourceConfig {

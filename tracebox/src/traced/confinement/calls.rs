@@ -164,7 +164,13 @@ mod filter {
             number(libc::SYS_open, 2, bits(SPECIAL_MODES), vec![0]),
             // Nothing is sent to an address: a datagram could reach the socket of any service of root.
             number(libc::SYS_socketpair, 1, bits(SOCKET_TYPES), values(&[libc::SOCK_STREAM])),
-            Limited { call: libc::SYS_sendto, argument: 4, len: Qword, comparison: Eq, values: vec![0] },
+            Limited {
+                call: libc::SYS_sendto,
+                argument: 4,
+                len: Qword,
+                comparison: Eq,
+                values: vec![0],
+            },
             number(libc::SYS_fcntl, 1, Eq, values(FCNTLS)),
             number(libc::SYS_clone, 0, bits(NAMESPACES), vec![0]),
             // Threads that close sockets have descriptors of their own.

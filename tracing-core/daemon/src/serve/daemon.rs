@@ -165,8 +165,12 @@ impl Daemon {
             // What no thread had begun to close when the loop last looked has no time yet.
             _ => Some(self.stuck_due.unwrap_or_else(|| clock::boot_ns() + STUCK_NS)),
         };
-        let dues =
-            [self.engine.due_ns(), self.accepting.due_ns(), self.engine.fairness.due_ns(), stuck_due];
+        let dues = [
+            self.engine.due_ns(),
+            self.accepting.due_ns(),
+            self.engine.fairness.due_ns(),
+            stuck_due,
+        ];
         dues.into_iter().flatten().min()
     }
 

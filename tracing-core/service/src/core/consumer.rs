@@ -165,7 +165,9 @@ impl Service {
             }
             Request::Flush(r) => self.handle_flush_request(caller, session, &r),
             Request::GetTraceStats(_) => self.handle_stats_request(caller, session),
-            Request::ObserveEvents(r) => self.handle_observe_request(caller, session, &r.events_to_observe),
+            Request::ObserveEvents(r) => {
+                self.handle_observe_request(caller, session, &r.events_to_observe)
+            }
             Request::QueryServiceState(r) => {
                 let sessions_only = r.sessions_only.unwrap_or(false);
                 query::ask(caller, sessions_only, &mut self.consumers);
@@ -222,11 +224,7 @@ impl Service {
         self.cx.then(Step::Flush { session, timeout_ms, flags, then });
     }
 
-    fn handle_stats_request(
-        &mut self,
-        caller: Caller,
-        session: Option<SessionId>,
-    ) {
+    fn handle_stats_request(&mut self, caller: Caller, session: Option<SessionId>) {
         let totals = self.totals();
         let Some(session) = session.and_then(|id| self.sessions.get_mut(id)) else {
             return self.cx.out.reject(caller);
@@ -243,12 +241,7 @@ impl Service {
     }
 
     /// A session that is not set up is left when it is: a consumer that attaches then finds one that records.
-    fn handle_detach_request(
-        &mut self,
-        caller: Caller,
-        session: Option<SessionId>,
-        key: String,
-    ) {
+    fn handle_detach_request(&mut self, caller: Caller, session: Option<SessionId>, key: String) {
         let session = session.and_then(|id| self.sessions.get_mut(id));
         match session.filter(|session| session.is_being_made()) {
             Some(session) => {
@@ -305,12 +298,7 @@ impl Service {
     }
 
     /// Compiles the filters that a session gets, as far as `left` allows.
-    pub(super) fn go_on_changing(
-        &mut self,
-        caller: Caller,
-        mut job: Box<Changing>,
-        left: u64,
-    ) {
+    pub(super) fn go_on_changing(&mut self, caller: Caller, mut job: Box<Changing>, left: u64) {
         let end = self.cx.work.saturating_add(left);
         let (consumers, cx) = (&mut self.consumers, &mut self.cx);
         let compiled = job.go_on(end, &mut cx.work);
@@ -341,12 +329,7 @@ impl Service {
     }
 
     /// Answers a call. The reply to these methods has no room for the error: the log has.
-    fn reply_result(
-        &mut self,
-        caller: Caller,
-        method: &str,
-        result: Result<(), SessionError>,
-    ) {
+    fn reply_result(&mut self, caller: Caller, method: &str, result: Result<(), SessionError>) {
         let out = &mut self.cx.out;
         match result {
             Ok(()) => out.reply_empty(caller),

@@ -102,7 +102,9 @@ impl Service {
             Input::ProducerRequest { client, call, request, region } => {
                 self.handle_producer_request(Caller { client, call }, request, region);
             }
-            Input::ProducerDisconnected { client } => self.handle_producer_disconnected(client, None),
+            Input::ProducerDisconnected { client } => {
+                self.handle_producer_disconnected(client, None)
+            }
             Input::ProducerCut { client, why } => {
                 self.handle_producer_disconnected(client, Some(why.into()));
             }

@@ -115,7 +115,9 @@ impl Service {
                 let instance = InstanceId::new(r.data_source_id.unwrap_or(0));
                 let refused = r.refused == Some(true);
                 let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
-                start::handle_instance_started(producer, instance, refused, sessions, consumers, cx);
+                start::handle_instance_started(
+                    producer, instance, refused, sessions, consumers, cx,
+                );
             }
             Request::NotifyDataSourceStopped(r) => {
                 let key = (id, InstanceId::new(r.data_source_id.unwrap_or(0)));

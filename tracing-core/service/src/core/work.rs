@@ -38,9 +38,7 @@ impl Service {
     /// [`handle_timeout`](Self::handle_timeout).
     #[must_use]
     pub fn has_work(&self) -> bool {
-        !self.work_queue.is_empty()
-            || !self.compressions.is_empty()
-            || self.buffers.has_retired()
+        !self.work_queue.is_empty() || !self.compressions.is_empty() || self.buffers.has_retired()
     }
 
     pub(super) fn work_of(&mut self, owner: WorkOwner) -> Option<&mut Work> {
@@ -290,7 +288,9 @@ impl Service {
         }
         for then in scrape.then {
             match then {
-                ScrapeThen::Flush(then, success) => flush::handle_scrape_end(session, then, success, cx),
+                ScrapeThen::Flush(then, success) => {
+                    flush::handle_scrape_end(session, then, success, cx)
+                }
                 ScrapeThen::End => stop::handle_scrape_end(session, cx),
             }
         }
@@ -328,13 +328,7 @@ impl Service {
     }
 
     /// Takes the buffers of a group for a clone of a session, as far as `left` allows.
-    fn take_for_clone(
-        &mut self,
-        id: SessionId,
-        flushed: FlushedGroup,
-        from: usize,
-        left: u64,
-    ) {
+    fn take_for_clone(&mut self, id: SessionId, flushed: FlushedGroup, from: usize, left: u64) {
         let piece = Piece { from, work_end: self.cx.work.saturating_add(left) };
         let (clones, buffers) = (&mut self.clones, &mut self.buffers);
         let (sessions, consumers) = (&mut self.sessions, &self.consumers);

@@ -101,7 +101,11 @@ fn refuse(
 }
 
 /// The producers that a flush asks.
-fn instances_to_ask(session: &Session, then: FlushThen, producers: &Producers) -> InstancesByProducer {
+fn instances_to_ask(
+    session: &Session,
+    then: FlushThen,
+    producers: &Producers,
+) -> InstancesByProducer {
     let mut asked = InstancesByProducer::new();
     if let FlushThen::Clone(_, group) = then {
         // Those that write to the buffers that the clone takes together.
@@ -221,7 +225,12 @@ pub(crate) fn finish(
 }
 
 /// The end of a flush: what writers held is taken.
-pub(crate) fn handle_scrape_end(session: &mut Session, then: FlushThen, success: bool, cx: &mut Context) {
+pub(crate) fn handle_scrape_end(
+    session: &mut Session,
+    then: FlushThen,
+    success: bool,
+    cx: &mut Context,
+) {
     session.snapshot_clocks(&cx.now);
     cx.then(Step::AfterFlush { session: session.id, then, success });
 }
@@ -235,7 +244,8 @@ fn note_slow(session: &mut Session, pending: &PendingFlush, at_ns: u64) {
         .map(|i| (i.producer_name.to_string(), i.source.to_string()))
         .collect();
     // None are left if they are gone by now, or were only asked for what their writers hold.
-    session.unread_events.flush_slow = (!sources.is_empty()).then_some(SlowSources { at_ns, sources });
+    session.unread_events.flush_slow =
+        (!sources.is_empty()).then_some(SlowSources { at_ns, sources });
 }
 
 /// What follows a flush. The session may be gone.

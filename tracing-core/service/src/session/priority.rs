@@ -43,7 +43,11 @@ pub(crate) struct Priority {
 impl Priority {
     /// Asks the shell for the highest request of all sessions, unless it was asked for it already. Returns the token
     /// of the request.
-    pub(crate) fn request(&mut self, cx: &mut Context, highest: Option<Boost>) -> Option<ShellToken> {
+    pub(crate) fn request(
+        &mut self,
+        cx: &mut Context,
+        highest: Option<Boost>,
+    ) -> Option<ShellToken> {
         if highest == self.asked {
             return None;
         }

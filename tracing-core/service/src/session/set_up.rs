@@ -143,7 +143,9 @@ pub(crate) fn continue_set_up(
             cx.spend(limits::WORK_PER_ENTRY);
             let is_served = |served: &BlockSet<_>| served.contains(&(job.index, key.producer()));
             if !job.served.as_ref().is_some_and(is_served) {
-                set_up_and_start_instance(session, job.index, key, sources, producers, consumers, cx);
+                set_up_and_start_instance(
+                    session, job.index, key, sources, producers, consumers, cx,
+                );
             }
         }
         (job.index, job.after) = (job.index.saturating_add(1), 0);

@@ -18,9 +18,9 @@ use protozero::wire::varint;
 
 use super::encoder::{PacketEncoder, copy_packet};
 use super::sequence::Suffix;
+use crate::effect_queue::EffectQueue;
 use crate::filter::TraceFilter;
 use crate::limits;
-use crate::effect_queue::EffectQueue;
 use abi::ids::{CallId, ClientId};
 
 /// What a sink did with a packet.

@@ -195,5 +195,6 @@ pub(crate) fn handle_slow_start_timer(session: &mut Session, cx: &mut Context) {
     }
     // A detached session was not told that all started, so there may be none.
     let at_ns = cx.now.boot_ns;
-    session.unread_events.slow_start = (!sources.is_empty()).then_some(SlowSources { at_ns, sources });
+    session.unread_events.slow_start =
+        (!sources.is_empty()).then_some(SlowSources { at_ns, sources });
 }

@@ -9,10 +9,10 @@ use super::state::{Session, Sessions};
 use super::stop::limit_file_stall;
 use crate::accounts::User;
 use crate::context::Context;
+use crate::effect_queue::EffectQueue;
 use crate::error::CloneError;
 use crate::input::FileError;
 use crate::limits;
-use crate::effect_queue::EffectQueue;
 use crate::step::Step;
 use crate::timers::{TimerKind, Timers};
 use abi::flush_flags::FlushFlags;
@@ -82,7 +82,8 @@ pub(crate) fn write_passes(
             (false, None) if file.wants_pass(limits::FILE_PIECES_MAX) => {
                 let mut sink = FileSink::new(file.bytes_left(), out.pool.take());
                 let has_more = !is_empty
-                    && read::read_pass(session, context, limits::FILE_PIECE_BYTES, &mut sink).has_more;
+                    && read::read_pass(session, context, limits::FILE_PIECE_BYTES, &mut sink)
+                        .has_more;
                 if let Some(file) = &mut session.file {
                     file.after_read(has_more);
                 }

@@ -171,9 +171,7 @@ pub(super) fn clocks(
     };
     // All CPUs have this clock. The first is there on nearly all machines.
     let ftrace = now(0).or_else(|| (1..directory.cpus(tracefs)).find_map(now));
-    let readings = ftrace.map(|ftrace| Readings {
-        ftrace: ftrace.cast_signed(),
-        boot_ns: boot_ns().cast_signed(),
-    });
+    let readings = ftrace
+        .map(|ftrace| Readings { ftrace: ftrace.cast_signed(), boot_ns: boot_ns().cast_signed() });
     Some(Clocks { clock, readings })
 }

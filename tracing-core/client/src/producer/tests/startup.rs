@@ -7,6 +7,7 @@ use super::super::event::Setup;
 use super::*;
 use crate::data_source::{Ack, FlushRequest, Instance};
 use crate::write::{Arbiter, BufferExhaustedPolicy, TraceWriter};
+use abi::flush_flags::FlushFlags;
 use abi::ids::InstanceId;
 use abi::sync::{Mutex, lock};
 use abi::time::BootTime;
@@ -175,7 +176,7 @@ impl World {
             arbiter: self.arbiter.clone(),
             id: abi::ids::FlushId::new(1),
             instances: vec![InstanceId::new(7)],
-            flags: 0,
+            flags: FlushFlags::default(),
         });
     }
 

@@ -109,7 +109,8 @@ fn producers_of_the_daemon_leave_a_part_for_consumers() {
 #[test]
 fn a_user_without_connections_is_forgotten() {
     let connections = connections();
-    let slots = [Producer, Consumer].map(|port| connections.admit(PeerUser::Local(7), port).unwrap());
+    let slots =
+        [Producer, Consumer].map(|port| connections.admit(PeerUser::Local(7), port).unwrap());
     assert_eq!(lock(&connections.0).users.get(&PeerUser::Local(7)).unwrap().all, 3);
     drop(slots);
     let state = lock(&connections.0);

@@ -117,7 +117,12 @@ fn what_is_written_into_memory_is_limited() {
     if folder.exists() {
         let path = folder.join(format!("in-memory-{}", std::process::id()));
         let name = path.to_str().unwrap().to_owned();
-        files.create(NewFile { token: ShellToken::new(1), path: name, uid: 7, rights: Rights::Daemon });
+        files.create(NewFile {
+            token: ShellToken::new(1),
+            path: name,
+            uid: 7,
+            rights: Rights::Daemon,
+        });
         let Input::FileCreated { result, .. } = answer(&mut files) else { panic!("no answer") };
         let id = result.unwrap();
         let source = files.adopt(file_of("source", &[0; 600 << 10]).into());
@@ -132,7 +137,7 @@ fn what_is_written_into_memory_is_limited() {
 #[test]
 fn files_being_created_are_limited() {
     let mut files = Files::new(Wake::new().unwrap(), true);
-    let new = |uid| {
+    let new = |uid: u32| {
         let path = "/nowhere/trace".into();
         NewFile { token: ShellToken::new(uid.into()), path, uid, rights: Rights::Daemon }
     };
@@ -364,9 +369,7 @@ fn a_file_without_a_thread_is_created_by_its_caller() {
     files.create(NewFile { token: ShellToken::new(1), path: text, uid: 7, rights: Rights::Daemon });
     assert_eq!(files.unthreaded.as_ref().map(Vec::len), Some(1));
     let answers = files.take_finished().answers;
-    let [Input::FileCreated { token, result: Ok(_) }] = &answers[..] else {
-        panic!("{answers:?}")
-    };
+    let [Input::FileCreated { token, result: Ok(_) }] = &answers[..] else { panic!("{answers:?}") };
     assert_eq!(token.get(), 1);
     std::fs::remove_file(&path).unwrap();
 }

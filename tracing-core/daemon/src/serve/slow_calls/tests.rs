@@ -133,7 +133,9 @@ fn a_user_waits_for_its_calls() {
     waits.charge(SOME, 10 * MS, SECOND + 10 * MS);
     let until_ns = SECOND + 2 * 8 * 10 * MS;
     assert_eq!(waits.due_ns(), Some(until_ns));
-    assert!(waits.has(SOME) && !waits.has(PeerUser::Remote) && !waits.hold(PeerUser::Remote, other));
+    assert!(
+        waits.has(SOME) && !waits.has(PeerUser::Remote) && !waits.hold(PeerUser::Remote, other)
+    );
     assert!(waits.hold(SOME, one) && waits.hold(SOME, other) && waits.hold(SOME, one));
     assert_eq!(waits.release(until_ns - 1).iter().count(), 0);
     let released: Vec<_> = waits.release(until_ns).into_iter().collect();

@@ -186,7 +186,10 @@ fn another_request_brings_no_memory() {
     send_with_memory(&mut daemon, &stream, &[BIND, GET_COMMANDS].concat());
     assert!(!daemon.inner().engine.producer_memory.has(client));
     send_with_memory(&mut daemon, &stream, &bring(4));
-    assert!(daemon.inner().engine.producer_memory.has(client), "the request that may bring it comes later");
+    assert!(
+        daemon.inner().engine.producer_memory.has(client),
+        "the request that may bring it comes later"
+    );
 }
 
 /// Only the first request of its kind brings memory: nobody waits for that of a second one.

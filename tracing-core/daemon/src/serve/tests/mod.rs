@@ -220,4 +220,3 @@ impl Drop for ManualDaemon {
 fn time_used_up() -> u64 {
     os::clock::mono_ns() - 10_000_000
 }
-

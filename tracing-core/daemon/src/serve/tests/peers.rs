@@ -327,8 +327,12 @@ fn packets_do_not_count_against_a_consumer_and_all_else_does() {
             host.expect_paced(bytes);
         }
         let link = std::mem::replace(host, HostLink::new(PortKind::Consumer));
-        let mut peer =
-            PeerConnection::new(PortKind::Consumer, Link::Custom(Box::new(link)), PeerUser::Local(0), true);
+        let mut peer = PeerConnection::new(
+            PortKind::Consumer,
+            Link::Custom(Box::new(link)),
+            PeerUser::Local(0),
+            true,
+        );
         for _ in 0..bytes / 100_000 {
             peer.reply(CallId::new(1), Ok(vec![0; 100_000].into()), true, None).unwrap();
         }

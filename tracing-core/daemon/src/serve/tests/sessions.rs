@@ -54,7 +54,13 @@ fn a_service_ends_with_a_file_that_takes_nothing() {
     let (reader, writer) = rustix::pipe::pipe().unwrap();
     let client = engine.next_client();
     let link = Link::Custom(Box::new(HostLink::new(PortKind::Consumer)));
-    engine.add_connection(client, PortKind::Consumer, link, PeerUser::Local(0), Some(service::Peer::default()));
+    engine.add_connection(
+        client,
+        PortKind::Consumer,
+        link,
+        PeerUser::Local(0),
+        Some(service::Peer::default()),
+    );
     // The packet with the config is more than a pipe takes.
     let source =
         DataSourceConfig { legacy_config: Some("x".repeat(100_000)), ..Default::default() };

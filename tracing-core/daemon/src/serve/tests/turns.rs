@@ -35,7 +35,11 @@ fn a_turn_serves_so_many_connections() {
     };
     assert_eq!(answers_after(time_used_up()), 1);
     assert_eq!(answers_after(TIME_UNLIMITED), CONNECTIONS_PER_TURN);
-    assert_eq!(answers_after(TIME_UNLIMITED), MORE - 1, "those that were not served before come first");
+    assert_eq!(
+        answers_after(TIME_UNLIMITED),
+        MORE - 1,
+        "those that were not served before come first"
+    );
 }
 
 /// A turn handles requests of [`CONNECTIONS_PER_TURN`] connections at most. The others have their turn later.
@@ -178,7 +182,10 @@ fn a_turn_sends_to_so_many_connections() {
     for turns in 1..=clients.len() {
         daemon.inner().engine.wake.clear();
         daemon.inner().flush(time_used_up());
-        assert!(daemon.inner().engine.wake.clear() || turns == clients.len(), "the rest has its turn");
+        assert!(
+            daemon.inner().engine.wake.clear() || turns == clients.len(),
+            "the rest has its turn"
+        );
         let answered =
             |client: &&Stream| matches!(client.receive(&mut [0; 4096]), Ok(Raw::Bytes(..)));
         assert_eq!(clients.iter().filter(answered).count(), 1, "{turns}");

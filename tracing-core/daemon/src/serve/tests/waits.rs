@@ -164,7 +164,11 @@ fn root_and_the_user_of_the_daemon_do_not_wait() {
         world.daemon.inner().engine.peers.get_mut(&key).unwrap().user = user;
         world.link(0).call_time.add(1_000_000, 0);
         world.daemon.inner().charge(key);
-        assert_eq!(world.daemon.inner().engine.fairness.must_wait(user), engine_user(user), "{user}");
+        assert_eq!(
+            world.daemon.inner().engine.fairness.must_wait(user),
+            engine_user(user),
+            "{user}"
+        );
     }
 }
 
@@ -210,8 +214,14 @@ fn the_loop_tells_its_end_to_no_such_connection() {
         let client = Stream::connect(&address).unwrap();
         let stream = listener.accept().unwrap().unwrap();
         let slot = connections.admit(PeerUser::Local(uid), PortKind::Producer).unwrap();
-        let mut link =
-            super::remote::SocketLink::new(stream, PortKind::Producer, origin, slot, &closer, &poller);
+        let mut link = super::remote::SocketLink::new(
+            stream,
+            PortKind::Producer,
+            origin,
+            slot,
+            &closer,
+            &poller,
+        );
         prepare(&client, &mut link);
         drop(link);
         !matches!(client.receive(&mut [0]), Ok(Raw::Nothing))

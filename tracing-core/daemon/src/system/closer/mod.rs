@@ -240,11 +240,13 @@ fn forget_one<K: Ord + Copy>(counts: &mut SortedMap<K, usize>, key: &K) {
 }
 
 impl Closer {
+    /// A closer without threads for sockets.
+    #[cfg(test)]
     pub(crate) fn new(max: CloserLimits) -> Self {
         Self(Arc::new(Shared { max, ..Shared::default() }))
     }
 
-    /// The same, with threads that close sockets without waiting, where the system lets it have them. No descriptor of a
+    /// A closer with threads that close sockets without waiting, where the system lets it have them. No descriptor of a
     /// peer is open yet.
     pub(crate) fn start(max: CloserLimits) -> Self {
         let sockets = SocketCloser::start();

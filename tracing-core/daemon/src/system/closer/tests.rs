@@ -300,7 +300,7 @@ fn connection_with_slow() -> (Stream, Stream, std::net::TcpStream) {
 fn wait_for_end(peer: &Stream) {
     use rustix::event::{PollFd, PollFlags, poll};
     let mut fds = [PollFd::new(peer, PollFlags::RDHUP)];
-    let minute = rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 };
+    let minute = rustix::event::Timespec { tv_sec: 60, tv_nsec: 0 };
     assert_eq!(poll(&mut fds, Some(&minute)).unwrap(), 1, "a thread waits in a close");
 }
 
