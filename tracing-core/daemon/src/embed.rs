@@ -211,7 +211,7 @@ impl EmbeddedService {
 
     /// Ends a connection that its peer has closed, once what the peer sent before is handled.
     pub fn disconnect(&self, client: ClientId) {
-        lock(&self.0.engine).end_connection(client, &Disconnect::PeerLeft);
+        lock(&self.0.engine).end_after_requests(client, Disconnect::PeerLeft);
     }
 
     fn check(
