@@ -284,12 +284,13 @@ fn invalid_packets_of_a_producer_that_is_gone_are_told() {
 /// The service copies a whole packet in one turn.
 #[test]
 fn a_packet_that_is_too_long_is_left_out_and_told() {
-    // Two chunks, so that one of them is in pieces.
     let texts = ["x".repeat(1000), "y".repeat(3000), "z".repeat(3001)];
     let longest = payload(&texts[1]).encode_to_vec().len();
     let mut shell = Shell::with(|config| config.packet_bytes_max = longest);
     let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));
-    producer.write(&mut shell, WRITER, BUFFER, &texts.each_ref().map(|text| payload(text)));
+    for text in &texts {
+        producer.write(&mut shell, WRITER, BUFFER, &[payload(text)]);
+    }
     assert_eq!(payloads(&consumer.read(&mut shell)), texts[..2]);
     assert_eq!(stats(&mut shell, &consumer).invalid_packets, Some(1));
     let told = [(Reason::REASON_PACKETS_INVALID, "producer".into(), 1)];
