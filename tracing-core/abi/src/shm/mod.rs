@@ -32,7 +32,7 @@
 //!
 //! The count rises when a packet *starts*: in a chunk being written only `count - 1` fragments are
 //! finished, in a complete one all are. When a free leaves every chunk free, the page word becomes
-//! 0 and the page may be partitioned anew.
+//! 0 and the page may be partitioned anew, which clears the headers of its chunks.
 //!
 //! # What to trust
 //!

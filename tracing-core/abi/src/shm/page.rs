@@ -58,10 +58,27 @@ pub fn hint(words: &impl PageWords) -> PageWord {
 }
 
 /// Cuts a free page into chunks. False if it is not free any more.
+///
+/// Where a header will be, a chunk of another layout had its payload. A scrape that found that in a chunk just
+/// acquired would take it for a header, so it is cleared before any chunk can be acquired. The header of the first
+/// chunk has the same place in all layouts, and is zero in a free page.
 pub fn try_partition(words: &impl PageWords, layout: Layout) -> bool {
     let Some(word) = words.word(0) else { return false };
-    let cut = PageWord::partitioned(layout).0;
-    word.compare_exchange(0, cut, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    let claim = |next: PageWord| {
+        word.compare_exchange(0, next.0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    };
+    let (cut, others) = (PageWord::partitioned(layout), 1..layout.chunk_count());
+    if others.is_empty() {
+        return claim(cut);
+    }
+    if !claim(PageWord::CLAIMED) {
+        return false;
+    }
+    for grant in others.filter_map(|idx| Grant::new(words, layout, idx)) {
+        clear_header(words, grant);
+    }
+    word.store(cut.0, Ordering::Release);
+    true
 }
 
 /// Takes free chunk `idx` for writing and stores its header.
@@ -70,8 +87,8 @@ pub fn try_partition(words: &impl PageWords, layout: Layout) -> bool {
 pub fn try_acquire(words: &impl PageWords, idx: usize, header: ChunkHeader) -> Option<Grant> {
     let grant = transition(words, idx, None, ChunkState::Free, ChunkState::BeingWritten)?;
     let [low, high] = header.to_words();
-    // Until these stores the header is zero, because a free clears it first, and a scrape skips the chunk. The
-    // half with writer and count comes last, with release.
+    // Until these stores the header is zero, because a partition and a free clear it first, and a scrape skips the
+    // chunk. The half with writer and count comes last, with release.
     chunk_word(words, grant, 0)?.store(low, Ordering::Relaxed);
     chunk_word(words, grant, 4)?.store(high, Ordering::Release);
     Some(grant)
@@ -98,12 +115,7 @@ pub fn try_read(words: &impl PageWords, idx: usize) -> Option<Grant> {
 #[must_use]
 pub fn free(words: &impl PageWords, grant: Grant, from: ChunkState) -> bool {
     // Before the state changes, so that a scrape never sees parts of this header and of the next owner's.
-    if let Some(word) = chunk_word(words, grant, 0) {
-        word.store(0, Ordering::Relaxed);
-    }
-    if let Some(word) = chunk_word(words, grant, 4) {
-        word.store(0, Ordering::Release);
-    }
+    clear_header(words, grant);
     transition(words, grant.idx, Some(grant.layout), from, ChunkState::Free).is_some()
 }
 
@@ -193,6 +205,15 @@ impl PublishedHeader {
 pub fn peek(words: &impl PageWords, word: PageWord, idx: usize) -> Option<(Grant, ChunkState)> {
     let grant = Grant::new(words, word.layout()?, idx)?;
     Some((grant, word.state(idx)))
+}
+
+fn clear_header(words: &impl PageWords, grant: Grant) {
+    if let Some(word) = chunk_word(words, grant, 0) {
+        word.store(0, Ordering::Relaxed);
+    }
+    if let Some(word) = chunk_word(words, grant, 4) {
+        word.store(0, Ordering::Release);
+    }
 }
 
 fn chunk_word(words: &impl PageWords, grant: Grant, off: usize) -> Option<&AtomicU32> {

@@ -266,6 +266,21 @@ fn a_freed_chunk_has_no_header() {
     assert_eq!(word(&smb, 0), 0x2000_0004, "chunk 1 is being written");
 }
 
+/// What an older layout left there would be a header for a scrape, until the writer has stored its own.
+#[test]
+fn a_page_that_is_cut_has_no_headers() {
+    for layout in Layout::ALL {
+        let smb = smb(1, 4096);
+        assert!(store(smb.region(), 16, &[0xff; 4080]));
+        assert!(smb.try_partition(0, layout));
+        for idx in 0..layout.chunk_count() {
+            let off = layout.chunk_off(smb.page_size(), idx).unwrap();
+            assert_eq!((word(&smb, off), word(&smb, off + 4)), (0, 0), "{layout:?}, chunk {idx}");
+        }
+        assert_eq!(smb.page_hint(0), PageWord::partitioned(layout));
+    }
+}
+
 #[test]
 fn pages_and_chunks_that_are_not_there() {
     let smb = smb(2, 4096);
