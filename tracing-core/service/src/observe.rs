@@ -48,20 +48,21 @@ fn change(instance: &Instance) -> Option<ObservableEventsDataSourceInstanceState
 }
 
 impl Observer {
-    /// Replaces what the consumer observes. The stream before it ends; an empty mask ends the new one, too.
+    /// Replaces what the consumer observes. The stream before it ends, behind what was noted for it; an empty mask ends
+    /// the new one, too.
     pub(crate) fn observe(
         &mut self,
         caller: Caller,
         types: &[protos::ObservableEventsType],
         out: &mut EffectQueue,
     ) {
+        self.send(caller.client, out);
         if let Some(older) = self.call.take() {
             out.stream(caller.client, older, bytes::Bytes::new(), false);
         }
         // Without a call nobody would get them.
         let wanted = types.iter().fold(0u32, |mask, t| mask | t.0 as u32);
         self.mask = if caller.call.is_some() { wanted } else { 0 };
-        self.events = ObservableEvents::default();
         if self.mask == 0 {
             return out.reply_empty(caller);
         }

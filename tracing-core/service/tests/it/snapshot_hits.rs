@@ -73,6 +73,26 @@ fn a_consumer_that_observes_later_is_told() {
     assert_eq!(told(&mut shell, &consumer, call), ["b"]);
 }
 
+/// Events are sent when a turn is over. What a consumer asks for in the same turn, when its requests had to wait, does
+/// not make it miss those that it would have got.
+#[test]
+fn a_consumer_that_asks_again_in_the_same_turn_is_told() {
+    let mut shell = Shell::new();
+    let (producer, consumer) = session(&mut shell, snapshots([1, 1]));
+    fire(&mut shell, &producer, &["a"]);
+    shell.advance_ms(1);
+    shell.work_waits = true;
+    // It has used up its allowance.
+    let used =
+        service::Input::FramesDecoded { client: consumer.client, refused: 1 << 10, bytes: 0 };
+    shell.input(used);
+    let calls = [(); 2].map(|()| observe_clones(&mut shell, &consumer));
+    shell.work_waits = false;
+    shell.advance_ms(1);
+    let told = calls.map(|call| told(&mut shell, &consumer, call));
+    assert_eq!(told, [vec!["a".to_owned()], vec![]]);
+}
+
 #[test]
 fn what_nobody_asks_for_is_in_the_ledger_at_the_end() {
     let mut shell = Shell::new();
