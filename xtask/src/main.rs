@@ -89,7 +89,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "model",
         arguments: "[--nocapture | TEST...]",
-        about: "models of sessions and losses in every order of events, and without each of their rules",
+        about: "models of sessions, losses and snapshots in every order of events, and without each of their rules",
         run: model::run,
     },
     Command {

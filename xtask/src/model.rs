@@ -1,5 +1,6 @@
 //! Model checking of what the service promises: sessions that are cloned, flushed and written into files while their
-//! peers leave, and losses of writers. Every order of events, and each rule left out once.
+//! peers leave, losses of writers, and triggers that ask for snapshots. Every order of events, and each rule left out
+//! once.
 //!
 //! The models are a package outside the workspace, so that no crate of it depends on the checker.
 

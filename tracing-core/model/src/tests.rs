@@ -1,7 +1,7 @@
 use stateright::{Checker as _, Expectation, Model};
 use std::hash::Hash;
 
-use crate::{loss, session};
+use crate::{loss, session, snapshot};
 
 /// Names of the properties that fail, each printed with a way there; and how many states there are.
 fn explore<M>(model: M, without: &str) -> (Vec<&'static str>, usize)
@@ -59,6 +59,24 @@ fn every_loss_is_told() {
 fn each_rule_of_losses_is_needed() {
     for rule in loss::Rule::ALL {
         let model = loss::Loss { packets: 5, without: Some(rule) };
+        let (failed, _) = explore(model, &format!("{rule:?}"));
+        let fails = failed.iter().any(|name| !name.starts_with("example: "));
+        assert!(fails, "nothing fails without {rule:?}");
+    }
+}
+
+#[test]
+fn every_snapshot_is_taken_or_told() {
+    let model = snapshot::Snapshots { triggers: 3, without: None };
+    let (failed, states) = explore(model, "nothing");
+    println!("triggers that ask for snapshots: {states} states");
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+#[test]
+fn each_rule_of_snapshots_is_needed() {
+    for rule in snapshot::Rule::ALL {
+        let model = snapshot::Snapshots { triggers: 3, without: Some(rule) };
         let (failed, _) = explore(model, &format!("{rule:?}"));
         let fails = failed.iter().any(|name| !name.starts_with("example: "));
         assert!(fails, "nothing fails without {rule:?}");

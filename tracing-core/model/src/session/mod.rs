@@ -1,6 +1,6 @@
-//! A session with one buffer, and a file if it writes one; a producer, the consumer of the session, and a second one
-//! that clones it. Packets go from the producer's memory into the buffer, and from there into the file, or to the
-//! consumer that reads.
+//! A session with one buffer, and a file if it writes one; a producer, the consumer of the session, one that
+//! attaches after the first one detached, and one that clones it. Packets go from the producer's memory into the
+//! buffer, and from there into the file, or to the consumer that reads.
 //!
 //! ```text
 //!   held ──commit──> buffer ──pass──> shell ──> file        one place for each packet
@@ -48,11 +48,21 @@ pub enum Rule {
     LastPass,
     /// `tracing-core/service/src/session/read.rs`: what a pass gave out is not in the buffer any more.
     PassRemoves,
+    /// `tracing-core/service/src/consumers.rs`, `leave_session`: a consumer that detaches does not wait for the end.
+    LeaverWaitsNotForEnd,
+    /// `tracing-core/service/src/session/end_report.rs`, `report_again`: each consumer that attaches is told of the
+    /// end.
+    EndIsReportedAgain,
+    /// `tracing-core/service/src/session/flush.rs`, `fail_all`: a session that is freed answers all flushes.
+    FreedAnswersFlushes,
+    /// `tracing-core/service/src/session/stop.rs`, `disable_or_free`: a session without a consumer that ends is freed,
+    /// so its buffers are not kept for anybody.
+    DetachedIsFreed,
 }
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 18] = [
         Self::FileIsHeld,
         Self::FileGoesOn,
         Self::CopyBehindWrites,
@@ -67,6 +77,10 @@ impl Rule {
         Self::DataBeforeAcknowledgement,
         Self::LastPass,
         Self::PassRemoves,
+        Self::LeaverWaitsNotForEnd,
+        Self::EndIsReportedAgain,
+        Self::FreedAnswersFlushes,
+        Self::DetachedIsFreed,
     ];
 }
 
@@ -115,6 +129,14 @@ pub enum Action {
     Stop,
     /// `tracing-core/service/src/session/stop.rs`: the consumer disconnects, and its session is freed.
     OwnerLeaves,
+    /// `tracing-core/service/src/session/detach.rs`: the consumer leaves its session, and stays connected.
+    Detach,
+    /// `tracing-core/service/src/session/detach.rs`: a consumer takes the session over.
+    Attach,
+    /// `tracing-core/service/src/session/enable.rs`, `attach_notification_only`: that consumer asks for the end.
+    AskEnd,
+    /// `tracing-core/service/src/session/stop.rs`, `duration_ended`: the session ends by itself.
+    Duration,
 }
 
 impl Action {
@@ -158,6 +180,11 @@ impl Model for Session {
             (Action::ClonerLeaves, state.clone_call == Call::Waiting),
             (Action::Stop, state.phase == Phase::Started && state.has_owner),
             (Action::OwnerLeaves, state.has_owner && is_here(state.end_call)),
+            // Once, which is enough for a second consumer.
+            (Action::Detach, state.has_owner && !state.was_left),
+            (Action::Attach, state.is_detached),
+            (Action::AskEnd, state.has_owner && state.was_left && state.end_call == Call::NotAsked),
+            (Action::Duration, state.phase == Phase::Started),
         ];
         actions.extend(can.into_iter().filter(|(_, can)| *can).map(|(action, _)| action));
     }
@@ -207,6 +234,10 @@ impl Model for Session {
             Property::always("a file that is closed has all", |_, state: &State| {
                 state.phase != Phase::Closed || state.buffer.is_empty()
             }),
+            Property::always(
+                "what ends without a consumer is kept for nobody",
+                |_, state: &State| !state.ended_detached || !state.is_detached,
+            ),
             Property::sometimes(
                 "example: a clone of file and buffer",
                 |model: &Self, state: &State| {
@@ -216,6 +247,9 @@ impl Model for Session {
             ),
             Property::sometimes("example: a clone is made after its source", |_, state: &State| {
                 state.cloned.is_some() && state.phase == Phase::Closed && !state.has_owner
+            }),
+            Property::sometimes("example: who attached is told of the end", |_, state: &State| {
+                state.was_left && state.has_owner && state.end_call == Call::Answered
             }),
         ]
     }

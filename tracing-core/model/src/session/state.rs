@@ -32,7 +32,10 @@ pub enum Phase {
 pub enum Then {
     Reply,
     Clone,
+    /// The consumer asked for the end.
     Stop,
+    /// The session ends by itself.
+    End,
 }
 
 /// A flush that the producer did not acknowledge.
@@ -99,7 +102,13 @@ pub struct Cloned {
 pub struct State {
     pub made: u8,
     pub is_connected: bool,
+    /// A consumer has the session, or it is detached; else it is freed.
     pub has_owner: bool,
+    pub is_detached: bool,
+    /// Whether it ever was.
+    pub was_left: bool,
+    /// Whether it was when it ended by itself.
+    pub ended_detached: bool,
     pub phase: Phase,
     // The places of packets; those in `shell` besides.
     pub held: Set,
@@ -114,6 +123,8 @@ pub struct State {
     pub finishes: bool,
     pub flushes: Vec<Flush>,
     pub flush_call: Call,
+    /// The end is to be reported.
+    pub end_is_pending: bool,
     pub end_call: Call,
     pub clone_call: Call,
     pub clone: Option<Pending>,
@@ -127,6 +138,9 @@ impl Default for State {
             made: 0,
             is_connected: true,
             has_owner: true,
+            is_detached: false,
+            was_left: false,
+            ended_detached: false,
             phase: Phase::Started,
             held: empty,
             buffer: empty,
@@ -138,6 +152,7 @@ impl Default for State {
             finishes: false,
             flushes: Vec::new(),
             flush_call: Call::NotAsked,
+            end_is_pending: false,
             end_call: Call::NotAsked,
             clone_call: Call::NotAsked,
             clone: None,
@@ -156,9 +171,10 @@ impl State {
         writes.chain([self.held, self.buffer, self.file, self.read, self.late]).collect()
     }
 
-    /// Whether a consumer waits.
+    /// Whether a consumer waits for something that is to come by itself: the end, once it has begun.
     pub(super) fn waits(&self) -> bool {
-        [self.flush_call, self.end_call, self.clone_call].contains(&Call::Waiting)
+        let end = self.end_call == Call::Waiting && self.phase != Phase::Started;
+        end || [self.flush_call, self.clone_call].contains(&Call::Waiting)
     }
 
     pub(super) fn is_timer_due(&self) -> bool {
@@ -227,8 +243,32 @@ impl State {
                 self.end_call = Call::Waiting;
                 self.flush(model, Then::Stop);
             }
-            Action::OwnerLeaves => self.free(model),
+            // Who asked for a flush before it detached is still there.
+            Action::OwnerLeaves => self.free(model, self.was_left),
+            Action::Detach => self.detach(model),
+            Action::Attach => self.attach(model),
+            Action::AskEnd => {
+                self.end_call = Call::Waiting;
+                self.answer_end(model);
+            }
+            Action::Duration => {
+                self.phase = Phase::Stopping;
+                self.flush(model, Then::End);
+            }
         }
+    }
+
+    fn detach(&mut self, model: &Session) {
+        (self.has_owner, self.is_detached, self.was_left) = (false, true, true);
+        if model.keeps(Rule::LeaverWaitsNotForEnd) {
+            self.end_call = Call::NotAsked;
+        }
+    }
+
+    fn attach(&mut self, model: &Session) {
+        (self.has_owner, self.is_detached) = (true, false);
+        let is_over = matches!(self.phase, Phase::Ended | Phase::Closed);
+        self.end_is_pending |= is_over && model.keeps(Rule::EndIsReportedAgain);
     }
 
     /// All that the producer holds gets into the buffer.
@@ -241,7 +281,7 @@ impl State {
     }
 
     fn flush(&mut self, model: &Session, then: Then) {
-        let is_legal = matches!(self.phase, Phase::Started) || then == Then::Stop;
+        let is_legal = self.phase == Phase::Started || matches!(then, Then::Stop | Then::End);
         if self.is_connected && is_legal {
             self.flushes.push(Flush(then));
         } else {
@@ -259,12 +299,21 @@ impl State {
             Then::Reply if self.flush_call == Call::Waiting => self.flush_call = Call::Answered,
             Then::Clone => self.take(model, success),
             Then::Stop if self.phase == Phase::Stopping => self.end_session(model),
-            Then::Reply | Then::Stop => {}
+            Then::End if self.phase == Phase::Stopping => {
+                self.ended_detached = self.is_detached;
+                if self.is_detached && model.keeps(Rule::DetachedIsFreed) {
+                    self.free(model, true);
+                } else {
+                    self.end_session(model);
+                }
+            }
+            Then::Reply | Then::Stop | Then::End => {}
         }
     }
 
     fn end_session(&mut self, model: &Session) {
         self.phase = Phase::Ended;
+        self.end_is_pending = true;
         self.finishes = true;
         self.drains = model.keeps(Rule::LastPass);
         self.continue_file(model);
@@ -277,21 +326,24 @@ impl State {
         if self.phase != Phase::Ended || model.has_file && !is_written {
             return;
         }
-        if !model.has_file && self.has_owner {
+        if !model.has_file && (self.has_owner || self.is_detached) {
             // It is kept until its consumer has read it.
-            self.answer_end();
+            self.answer_end(model);
             return;
         }
         self.phase = Phase::Closed;
-        self.answer_end();
-        if !self.has_owner && !model.has_file {
+        self.answer_end(model);
+        if !model.has_file {
             self.erase(model);
         }
     }
 
-    fn answer_end(&mut self) {
-        if self.end_call == Call::Waiting {
+    /// Reports the end to the consumer that waits for it, once the file is closed.
+    fn answer_end(&mut self, model: &Session) {
+        let is_over = self.phase == Phase::Closed || self.phase == Phase::Ended && !model.has_file;
+        if is_over && self.has_owner && self.end_is_pending && self.end_call == Call::Waiting {
             self.end_call = Call::Answered;
+            self.end_is_pending = false;
         }
     }
 
@@ -304,11 +356,16 @@ impl State {
         self.late.add(gone);
     }
 
-    fn free(&mut self, model: &Session) {
-        self.has_owner = false;
+    /// Frees the session. The consumer that asked for a flush may still be there.
+    fn free(&mut self, model: &Session, is_asker_here: bool) {
+        (self.has_owner, self.is_detached) = (false, false);
         self.end_call = Call::Gone;
         if self.flush_call == Call::Waiting {
-            self.flush_call = Call::Gone;
+            match is_asker_here {
+                true if model.keeps(Rule::FreedAnswersFlushes) => self.flush_call = Call::Answered,
+                true => {}
+                false => self.flush_call = Call::Gone,
+            }
         }
         let is_taken = self.clone.as_ref().is_none_or(Pending::is_taken);
         if !is_taken && model.keeps(Rule::SourceFailsClones) {
