@@ -15,6 +15,9 @@ pub use loom::sync::{
     Arc, Condvar, Mutex, MutexGuard, RwLock,
     atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
 };
+// Loom has none, so no model may depend on when one is set.
+#[cfg(loom)]
+pub use std::sync::OnceLock;
 
 /// Locks `mutex`, whether or not a thread panicked while it held it.
 ///

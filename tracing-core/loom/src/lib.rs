@@ -1,10 +1,13 @@
 //! Models of the shared-memory protocol, explored by loom: every interleaving, within a bound on
-//! preemptions, of the very state machine that runs over real memory.
+//! preemptions, of the very code that runs over real memory.
 //!
 //! `cargo test --release --manifest-path tracing-core/loom/Cargo.toml`
 //!
 //! The modules under test are compiled from `tracing-core/abi/src` with `cfg(loom)` set, which turns
 //! their atomics into loom's. So are three small modules of `tracing-sdk/src`.
+//!
+//! Models of `models` are of one page, which is no more than its words; those of `scraping` have the reader of the
+//! service, and writers with all of their chunks; those of `sdk` have threads that record, and sessions that start.
 #![allow(dead_code, reason = "a few modules of a larger crate")]
 
 // By this name the modules of the SDK know `sync`.
@@ -27,5 +30,7 @@ mod word;
 
 #[cfg(test)]
 mod models;
+#[cfg(test)]
+mod scraping;
 #[cfg(test)]
 mod sdk;

@@ -44,10 +44,11 @@
 //! # Reading order
 //!
 //! [`layout`] (arithmetic), [`header`] (bits), [`words`] (what a page looks like to the protocol),
-//! [`page`] (the state machine, also run by the loom models in `tracing-core/loom`), [`fragment`] (what a
-//! writer does inside a chunk), [`lengths`] (what a scrape finds there), [`bounds`] (which bytes an access
-//! touches), [`Region`] (the memory, and the only unsafe code), [`Smb`] (pages over a region), [`SmbReader`]
-//! (the right to free and to scrape), [`WritableChunk`] and [`ReadableChunk`] (chunks that are owned).
+//! [`page`] (the state machine), [`fragment`] (what a writer does inside a chunk), [`lengths`] (what a scrape finds
+//! there), [`bounds`] (which bytes an access touches), [`Region`] (the memory, and the only unsafe code), [`rights`]
+//! (what its handles agree on), [`Smb`] (pages over a region), [`SmbReader`] (the right to free and to scrape),
+//! [`present`] (what of the memory it may touch), [`WritableChunk`] and [`ReadableChunk`] (chunks that are owned). The
+//! models of `tracing-core/loom` run all of these but [`bounds`] and [`Region`], of which they have their own.
 //!
 //! # Arithmetic
 //!
@@ -66,6 +67,7 @@ pub mod page;
 mod present;
 mod reader;
 mod region;
+mod rights;
 mod smb;
 pub mod words;
 

@@ -73,9 +73,11 @@ struct Scraped {
 impl Smb {
     /// The right to read and free the chunks of this memory; `None` while another reader exists.
     pub fn reader(&self) -> Option<SmbReader> {
-        self.region()
+        let region = self.region();
+        region
+            .rights()
             .take_reader()
-            .then(|| SmbReader { smb: self.clone(), present: Present::new(self.region()) })
+            .then(|| SmbReader { smb: self.clone(), present: Present::new(region) })
     }
 }
 
@@ -278,6 +280,6 @@ impl SmbReader {
 
 impl Drop for SmbReader {
     fn drop(&mut self) {
-        self.smb.region().release_reader();
+        self.smb.region().rights().release_reader();
     }
 }

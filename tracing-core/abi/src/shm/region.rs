@@ -19,6 +19,9 @@
 //! - **R5** all chunks are cut from pages of one size, which the first [`Smb`](super::Smb) decides, so two
 //!   chunks never overlap.
 //!
+//! The models of `tracing-core/loom` have a region of their own, of loom's atomics and cells. They check that the files
+//! which use a region keep R4.
+//!
 //! Whether an access is inside is arithmetic of [`bounds`], which `cargo xtask no-panic` proves free of overflow.
 #![allow(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects)]
@@ -29,9 +32,10 @@ use core::ptr::{self, NonNull};
 use std::os::fd::BorrowedFd;
 
 use crate::shm::bounds::{self, Part};
-use crate::shm::layout::{PAGE_UNIT_BYTES, PageSize, ShmError};
+use crate::shm::layout::{PAGE_UNIT_BYTES, ShmError};
+use crate::shm::rights::Rights;
 use crate::shm::words::{Bytes, ChunkBytes};
-use crate::sync::{Arc, AtomicBool, AtomicU8, AtomicU32, AtomicU64, OnceLock, Ordering};
+use crate::sync::{Arc, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// Mapped memory, which is unmapped when the value is dropped.
 ///
@@ -102,10 +106,7 @@ struct Inner {
     ptr: NonNull<u8>,
     len: usize,
     owner: Owner,
-    /// Size of its pages, once it is cut into pages.
-    page_size: OnceLock<PageSize>,
-    /// Whether an [`SmbReader`](super::SmbReader) of this memory exists.
-    has_reader: AtomicBool,
+    rights: Rights,
 }
 
 // SAFETY: memory behind `ptr` may be used from any thread (R1, and `Mapping`'s promise; atomics on the
@@ -162,38 +163,12 @@ impl Region {
     }
 
     fn new(ptr: NonNull<u8>, len: usize, owner: Owner) -> Self {
-        let (page_size, has_reader) = (OnceLock::new(), AtomicBool::new(false));
-        Self(Arc::new(Inner { ptr, len, owner, page_size, has_reader }))
+        Self(Arc::new(Inner { ptr, len, owner, rights: Rights::default() }))
     }
 
-    /// Cuts the memory into pages of `page_size`, or finds that it is cut so already.
-    ///
-    /// # Errors
-    /// [`ShmError::RegionBytes`] if it is empty or not a whole number of pages,
-    /// [`ShmError::PageSizeFixed`] if it has pages of another size.
-    pub(super) fn cut(&self, page_size: PageSize) -> Result<(), ShmError> {
-        let (bytes, page_bytes) = (self.len(), page_size.bytes());
-        if bytes == 0 || !bytes.is_multiple_of(page_bytes) {
-            return Err(ShmError::RegionBytes { bytes, page_bytes });
-        }
-        let fixed = self.0.page_size.get_or_init(|| page_size).bytes();
-        if fixed == page_bytes {
-            Ok(())
-        } else {
-            Err(ShmError::PageSizeFixed { fixed, page_bytes })
-        }
-    }
-
-    /// Takes the right to read chunks; false if it is taken already.
-    pub(super) fn take_reader(&self) -> bool {
-        // Acquire: what the last reader freed is free for this one, too.
-        let flag = &self.0.has_reader;
-        flag.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    }
-
-    /// Gives the right to read chunks back.
-    pub(super) fn release_reader(&self) {
-        self.0.has_reader.store(false, Ordering::Release);
+    /// What the handles of this memory agree on.
+    pub(super) fn rights(&self) -> &Rights {
+        &self.0.rights
     }
 
     /// Bytes.

@@ -47,7 +47,7 @@ impl Smb {
     /// [`ShmError::RegionBytes`] if the region is empty or not a whole number of pages,
     /// [`ShmError::PageSizeFixed`] if it has pages of another size already.
     pub fn new(region: Region, page_size: PageSize) -> Result<Self, ShmError> {
-        region.cut(page_size)?;
+        region.rights().cut(region.len(), page_size)?;
         let page_count = page_size.whole_pages(region.len());
         Ok(Self { region, page_size, page_count })
     }
