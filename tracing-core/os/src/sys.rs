@@ -351,6 +351,16 @@ fn message(slices: *mut libc::iovec, len: usize) -> libc::msghdr {
     message
 }
 
+/// `ioctl(SIOCOUTQ)`, which has the number of `TIOCOUTQ`: the memory of what was sent and not received. Zero if the socket
+/// has none such.
+#[cfg(feature = "host")]
+pub(crate) fn bytes_unreceived(socket: BorrowedFd<'_>) -> usize {
+    let mut bytes: c_int = 0;
+    // SAFETY: `bytes` is ours alone and lives until the call returns, which writes one number there.
+    let asked = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if asked == 0 { usize::try_from(bytes).unwrap_or(0) } else { 0 }
+}
+
 /// `shutdown` of both directions.
 pub(crate) fn shutdown(socket: BorrowedFd<'_>) {
     // It can only fail when the peer closed the connection before.

@@ -103,6 +103,7 @@ const ALLOWED: &[Allowed] = &[
         On(0, SHARED),
         "copies what is in memory; unlike `lseek` to data, it does not wait for writers of the file",
     ),
+    needed(&["ioctl"], With(1, &["TIOCOUTQ", "SIOCOUTQ"]), "a number of the socket"),
     seldom(&["fcntl"], With(1, &["F_GETFD"]), "a flag of this process"),
     needed(
         &["close"],

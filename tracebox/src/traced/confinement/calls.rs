@@ -99,11 +99,12 @@ mod filter {
     /// `prctl(PR_SET_VMA, ...)`, by which C libraries name their memory.
     const PR_SET_VMA: i32 = 0x5356_4d41;
 
-    /// What a descriptor is asked: whether calls on it wait, how much there is to read, whether it is a terminal. The C
-    /// libraries have different types for them.
+    /// What a descriptor is asked: whether calls on it wait, how much there is to read, what its peer has not
+    /// received, whether it is a terminal. The C libraries have different types for them.
     const FIONBIO: u64 = 0x5421;
     const FIONREAD: u64 = 0x541b;
     const TCGETS: u64 = 0x5401;
+    const SIOCOUTQ: u64 = 0x5411;
 
     /// The bits of a mode by which a program gets the rights of its owner, and their like.
     const SPECIAL_MODES: i32 = 0o7000;
@@ -179,7 +180,7 @@ mod filter {
             // Of this process alone; the second one is `abort`.
             number(libc::SYS_prlimit64, 0, Eq, vec![0, pid]),
             number(libc::SYS_tgkill, 0, Eq, vec![pid]),
-            number(libc::SYS_ioctl, 1, Eq, vec![FIONBIO, FIONREAD, TCGETS]),
+            number(libc::SYS_ioctl, 1, Eq, vec![FIONBIO, FIONREAD, TCGETS, SIOCOUTQ]),
         ]
     }
 

@@ -13,6 +13,7 @@ use super::peer::{Link, PeerConnection};
 use super::port_kind::{Disconnect, PortKind};
 use super::remote::{Interest, SocketLink};
 use super::slow_calls::CallMeter;
+use super::unreceived::Unreceived;
 use super::user::{ConnectionUser, PeerUser};
 use super::watchdog::Watchdog;
 use crate::limits::{ACCEPTS_PER_TURN, ADMITTED_WHEN_BEHIND, CONNECTIONS_PER_TURN, SERVE_NS};
@@ -46,7 +47,8 @@ pub(super) struct Daemon {
     _watchdog: Option<Watchdog>,
     pub(super) engine: Engine,
     pub(super) poller: Arc<Poller>,
-    /// Declared behind the engine, because dropping that gives it connections to close.
+    /// Declared behind the engine, because dropping that gives them connections to close.
+    pub(super) unreceived: Unreceived,
     pub(super) closer: EndCloser,
     descriptors: Descriptors,
     call_meter: CallMeter,
@@ -94,6 +96,7 @@ impl Daemon {
             _watchdog: lines.map(|lines| Watchdog::start(&engine.watched_turn, lines)),
             engine,
             poller,
+            unreceived: Unreceived::default(),
             closer,
             descriptors: Descriptors::new(left),
             call_meter,
@@ -130,6 +133,7 @@ impl Daemon {
             self.resume_waiting();
             self.engine.run_turn();
             self.cut_stuck();
+            self.unreceived.close_received(clock::boot_ns());
             self.resume_accepting();
             self.flush(clock::mono_ns());
             if let Some(slow) = self.engine.watched_turn.end(clock::mono_ns()) {
@@ -170,6 +174,7 @@ impl Daemon {
             self.accepting.due_ns(),
             self.engine.fairness.due_ns(),
             stuck_due,
+            self.unreceived.due_ns(),
         ];
         dues.into_iter().flatten().min()
     }
@@ -296,7 +301,8 @@ impl Daemon {
                 return false;
             }
         };
-        let link = SocketLink::new(stream, port, origin, slot, closer, &self.poller);
+        let closers = (closer, &self.unreceived);
+        let link = SocketLink::new(stream, port, origin, slot, closers, &self.poller);
         if !closer.refuses(origin.uid) {
             link.take_descriptors(true);
         }

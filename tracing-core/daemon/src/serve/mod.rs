@@ -23,6 +23,7 @@
 //! | `descriptors` | how many descriptors the process can still open |
 //! | `producer_memory` | shared memory that producers bring |
 //! | `fairness`, `order` | which connections are served now, and which later; in which order |
+//! | `unreceived` | sockets whose peers have not received all, after the connection has ended |
 //! | `slow_calls` | users whose sockets make system calls slow |
 //! | `watchdog` | turns of the loop that take long |
 //! | `files`, `log` | trace files; the log |
@@ -61,6 +62,8 @@ mod server;
 #[cfg(feature = "host")]
 mod slow_calls;
 mod stats;
+#[cfg(feature = "host")]
+mod unreceived;
 mod user;
 #[cfg(feature = "host")]
 mod watchdog;

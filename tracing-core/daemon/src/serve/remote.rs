@@ -9,6 +9,7 @@ use super::connections::Slot;
 use super::descriptors::Descriptors;
 use super::port_kind::{Disconnect, PortKind};
 use super::slow_calls::{CallMeter, CallTime};
+use super::unreceived::{EndedSocket, Unreceived};
 use crate::limits::{
     CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE, CONSUMER_SOCKET_BYTES,
     LARGE_SOCKET_BYTES, PRODUCER_QUEUE_BYTES_MAX, PRODUCER_SOCKET_BYTES,
@@ -55,6 +56,7 @@ pub(crate) struct SocketLink {
     /// The peer sends no more.
     has_ended: bool,
     closer: Closer,
+    unreceived: Unreceived,
     poller: Arc<Poller>,
 }
 
@@ -89,7 +91,7 @@ impl SocketLink {
         port: PortKind,
         origin: Origin,
         slot: Slot,
-        closer: &Closer,
+        (closer, unreceived): (&Closer, &Unreceived),
         poller: &Arc<Poller>,
     ) -> Self {
         stream.limit_unread(match port {
@@ -108,6 +110,7 @@ impl SocketLink {
             origin,
             slot: Some(slot),
             closer: closer.clone(),
+            unreceived: unreceived.clone(),
             poller: Arc::clone(poller),
         }
     }
@@ -395,10 +398,8 @@ impl Drop for SocketLink {
             if !self.has_ended && !self.call_time.has_slow() {
                 stream.shutdown();
             }
-            if let Err(stream) = self.closer.end_socket(stream) {
-                // In this order.
-                self.closer.take_socket(self.origin, (stream, self.slot.take()));
-            }
+            let (slot, closer) = (self.slot.take(), self.closer.clone());
+            self.unreceived.end(EndedSocket::new(stream, slot, closer, self.origin));
         }
     }
 }

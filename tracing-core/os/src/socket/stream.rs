@@ -105,6 +105,16 @@ impl Stream {
         Self { fd, unix: true }
     }
 
+    /// Another descriptor of the same socket.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    #[cfg(feature = "host")]
+    pub fn try_clone(&self) -> Result<Self, OsError> {
+        let fd = self.fd.try_clone().map_err(failed("fcntl(F_DUPFD_CLOEXEC)"))?;
+        Ok(Self { fd, unix: self.unix })
+    }
+
     /// Whether descriptors can pass: AF_UNIX.
     #[must_use]
     pub fn is_unix(&self) -> bool {
@@ -191,6 +201,13 @@ impl Stream {
     pub fn limit_unread(&self, bytes: u32) {
         let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
         let _ = sys::set_option(self.fd.as_fd(), libc::SO_SNDBUF, bytes);
+    }
+
+    /// What was sent and not received by the peer, as memory of the kernel in bytes. Zero for families other than AF_UNIX.
+    #[cfg(feature = "host")]
+    #[must_use]
+    pub fn bytes_unreceived(&self) -> usize {
+        if self.unix { sys::bytes_unreceived(self.fd.as_fd()) } else { 0 }
     }
 
     /// Closes both directions: the peer gets an end of file, and nothing more is received.

@@ -1,6 +1,7 @@
 //! Producers and consumers that come, leave, send too much or do not read.
 
 use super::remote::{Interest, SocketLink};
+use super::unreceived::Unreceived;
 use super::*;
 use crate::limits::{
     CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE, DESCRIPTORS_RESERVED_MIN,
@@ -414,7 +415,8 @@ fn sockets_of_consumers_are_large_when_they_need_it_and_their_user_may() {
         let stream = listener.accept().unwrap().unwrap();
         let slot = connections.admit(PeerUser::Local(1000), PortKind::Consumer).unwrap();
         let origin = Origin { client: ClientId::new(9), uid: 1000 };
-        let mut link = SocketLink::new(stream, PortKind::Consumer, origin, slot, &closer, &poller);
+        let closers = (&closer, &Unreceived::default());
+        let mut link = SocketLink::new(stream, PortKind::Consumer, origin, slot, closers, &poller);
         for _ in 0..replies {
             let reply = Ok(vec![0; 1000].into());
             link.host.reply(CallId::new(1), reply, false, None).unwrap();
@@ -433,6 +435,55 @@ fn sockets_of_consumers_are_large_when_they_need_it_and_their_user_may() {
     assert!(large.iter().all(|(sum, _)| (64 << 10..256 << 10).contains(sum)), "{}", large[0].0);
     let (small, _link) = kept(400);
     assert!((1000..=8192).contains(&small), "{small}");
+}
+
+/// What it has not received takes memory of this process's control group, also when the connection is over.
+#[test]
+fn a_connection_counts_until_its_peer_has_received_all_or_is_gone() {
+    let connections = Connections::new(1 << 20, 500);
+    let closer = Closer::new(CloserLimits::new(1 << 20, 500));
+    let poller = abi::sync::Arc::new(os::poll::Poller::new().unwrap());
+    let unreceived = Unreceived::default();
+    let mut now_ns = 0;
+    for (has_ended, receives) in [(false, true), (false, false), (true, true), (true, false)] {
+        let (stream, peer) = Stream::pair().unwrap();
+        stream.send(&[IoSlice::new(b"an answer")], None).unwrap();
+        let slot = connections.admit(PeerUser::Local(1000), PortKind::Producer).unwrap();
+        let origin = Origin { client: ClientId::new(9), uid: 1000 };
+        let closers = (&closer, &unreceived);
+        let mut link = SocketLink::new(stream, PortKind::Producer, origin, slot, closers, &poller);
+        if has_ended {
+            rustix::net::shutdown(&peer, rustix::net::Shutdown::Write).unwrap();
+            let mut descriptors = super::descriptors::Descriptors::new(1000);
+            let mut meter = super::slow_calls::CallMeter::new();
+            let read =
+                link.read(&mut [0; 8], os::socket::Openable::Any, &mut descriptors, &mut meter);
+            assert_eq!(read, Err(Disconnect::PeerLeft));
+        }
+        drop(link);
+        now_ns = unreceived.due_ns().expect("it waits").max(now_ns);
+        unreceived.close_received(now_ns);
+        assert_eq!(connections.users().len(), 1, "it keeps its place");
+        if receives {
+            let received = peer.receive(&mut [0; 100]);
+            assert!(matches!(received, Ok(Raw::Bytes(9, None))), "{received:?}");
+            // The peer learns the end, although the socket is open.
+            while !matches!(peer.receive(&mut [0]), Ok(Raw::End)) {
+                std::thread::yield_now();
+            }
+        } else {
+            drop(peer);
+        }
+        now_ns = unreceived.due_ns().expect("it is asked again");
+        unreceived.close_received(now_ns - 1);
+        assert_eq!(connections.users().len(), 1, "too early");
+        unreceived.close_received(now_ns);
+        assert_eq!(unreceived.due_ns(), None);
+        while closer.pending() > 0 {
+            std::thread::yield_now();
+        }
+        assert!(connections.users().is_empty());
+    }
 }
 
 /// A file that another user made at the path of a socket does not keep a daemon of root from starting.

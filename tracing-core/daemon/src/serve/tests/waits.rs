@@ -219,7 +219,7 @@ fn the_loop_tells_its_end_to_no_such_connection() {
             PortKind::Producer,
             origin,
             slot,
-            &closer,
+            (&closer, &super::unreceived::Unreceived::default()),
             &poller,
         );
         prepare(&client, &mut link);
