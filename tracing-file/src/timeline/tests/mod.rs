@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::labels::Labels;
 use super::nesting::Nesting;
-use super::row::{Hashes, Row, RowKind};
+use super::row::{Hashes, Key, Row, RowKind};
 use super::survey::Survey;
 use super::*;
 use crate::limits::BLOCKS_MAX;
@@ -410,7 +410,7 @@ fn slices_deeper_than_readers_keep() {
 #[test]
 fn open_slices_have_a_limit() {
     let row = |at, kind| Row {
-        key: (at, at, true),
+        key: Key { ts_ns: at, packet: at, is_event: true },
         machine: 0,
         sequence: 1,
         track: 1,
