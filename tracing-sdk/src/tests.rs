@@ -24,7 +24,7 @@ use crate::{
 
 #[allow(dead_code, reason = "shared with other tests")]
 #[path = "../tests/it/trace.rs"]
-mod trace;
+pub(crate) mod trace;
 
 pub(crate) static A: Category = Category::new("source.a");
 /// Registered by its first event.

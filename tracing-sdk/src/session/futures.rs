@@ -6,7 +6,6 @@ use protos::{TraceStats, TracingServiceState};
 
 use super::config::Config;
 use super::operation::Operation;
-use super::shared::TIMEOUT;
 use super::{Session, save, snapshot};
 
 impl Session {
@@ -54,7 +53,7 @@ impl Session {
         let shared = self.shared.clone();
         Operation::new(move || {
             let mut trace = Vec::new();
-            shared.lock().consumer.read_into(&mut trace, TIMEOUT)?;
+            shared.read_into(&mut trace)?;
             Ok(trace)
         })
     }

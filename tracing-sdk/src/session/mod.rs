@@ -34,6 +34,8 @@ mod record;
 #[cfg(feature = "in-process")]
 mod recorder;
 mod shared;
+#[cfg(all(test, feature = "in-process", not(feature = "off")))]
+mod tests;
 #[cfg(feature = "text")]
 mod text;
 
@@ -308,7 +310,8 @@ impl Session {
     }
 
     /// Moves what the service has into `out`, as a trace file. A session that goes on can be read again and again; each
-    /// packet comes once.
+    /// packet comes once. Other threads can use the session meanwhile, however long `out` takes; those that read, too,
+    /// wait.
     ///
     /// Call [`stop`](Self::stop) before, or [`flush`](Self::flush) if the session goes on. Without them the last events
     /// of each thread, up to some kilobytes, are not in `out`, and nothing counts them as lost: threads have not handed
@@ -318,21 +321,20 @@ impl Session {
     /// # Errors
     /// When the service does not answer, or `out` fails.
     pub fn read_into(&self, out: &mut impl Write) -> Result<(), SessionError> {
-        self.shared.lock().consumer.read_into(out, TIMEOUT)?;
-        Ok(())
+        self.shared.read_into(out)
     }
 
     /// What was recorded, as a trace file that is read piece by piece. It keeps some hundred kilobytes at most.
     ///
     /// Dropping it before its end discards packets that were on their way.
     pub fn reader(&mut self) -> Reader<'_> {
-        Reader::new(self.shared.lock())
+        Reader::new(&self.shared)
     }
 
     /// What was recorded, packet by packet: each item is one encoded `TracePacket`. Otherwise as
     /// [`reader`](Self::reader).
     pub fn packets(&mut self) -> Packets<'_> {
-        Packets::new(self.shared.lock())
+        Packets::new(&self.shared)
     }
 
     /// A copy of what this session has recorded so far, which goes on meanwhile. The copy is a session that has ended:

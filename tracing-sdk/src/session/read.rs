@@ -2,25 +2,28 @@
 
 use core::fmt;
 use std::collections::VecDeque;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::sync::MutexGuard;
 
 use client::consumer::{ConsumerError, OpenRead, ReadPacket};
 
 use super::error::SessionError;
-use super::shared::Inner;
-use super::shared::TIMEOUT;
+use super::shared::{Shared, TIMEOUT};
+
+/// How many bytes are collected before they are written.
+const WRITE_BYTES: usize = 256 * 1024;
 
 /// A read that goes on. It keeps one reply of the service, and the service sends a few ahead.
 struct Replies<'s> {
-    inner: MutexGuard<'s, Inner>,
+    shared: &'s Shared,
+    _turn: MutexGuard<'s, ()>,
     read: Option<OpenRead>,
     is_done: bool,
 }
 
 impl<'s> Replies<'s> {
-    fn new(inner: MutexGuard<'s, Inner>) -> Self {
-        Self { inner, read: None, is_done: false }
+    fn new(shared: &'s Shared) -> Self {
+        Self { shared, _turn: shared.begin_reading(), read: None, is_done: false }
     }
 
     /// Passes the packets of the next reply. False if there is none.
@@ -33,7 +36,9 @@ impl<'s> Replies<'s> {
         }
         // No second attempt after an error: it would not continue where this one has ended.
         self.is_done = true;
-        let consumer = &mut self.inner.consumer;
+        // For one reply: other threads have requests of their own.
+        let mut inner = self.shared.lock();
+        let consumer = &mut inner.consumer;
         let read = match &mut self.read {
             Some(read) => read,
             none => none.insert(consumer.begin_read()?),
@@ -41,6 +46,36 @@ impl<'s> Replies<'s> {
         let has_more = consumer.continue_read(read, TIMEOUT, take)?;
         self.is_done = !has_more;
         Ok(has_more)
+    }
+}
+
+impl Shared {
+    /// Reads the trace into `out`. Other threads can use the session while `out` is slow.
+    pub(super) fn read_into(&self, out: &mut dyn Write) -> Result<(), SessionError> {
+        let mut replies = Replies::new(self);
+        let mut gathered = Vec::new();
+        loop {
+            let take = |packet: ReadPacket<'_>| {
+                gathered.extend_from_slice(packet.framed());
+                Ok(())
+            };
+            let has_more = replies.next(take);
+            let is_last = !matches!(has_more, Ok(true));
+            if !is_last && gathered.len() < WRITE_BYTES {
+                continue;
+            }
+            // Whole packets, also after an error. If they cannot be written, the rest is discarded.
+            let mut written = out.write_all(&gathered);
+            gathered.clear();
+            if is_last {
+                written = written.and_then(|()| out.flush());
+            }
+            let has_more = has_more?;
+            written.map_err(ConsumerError::Output)?;
+            if !has_more {
+                return Ok(());
+            }
+        }
     }
 }
 
@@ -63,8 +98,8 @@ pub struct Reader<'s> {
 }
 
 impl<'s> Reader<'s> {
-    pub(super) fn new(inner: MutexGuard<'s, Inner>) -> Self {
-        Self { replies: Replies::new(inner), buffer: Vec::new(), read_len: 0 }
+    pub(super) fn new(shared: &'s Shared) -> Self {
+        Self { replies: Replies::new(shared), buffer: Vec::new(), read_len: 0 }
     }
 }
 
@@ -115,8 +150,8 @@ pub struct Packets<'s> {
 }
 
 impl<'s> Packets<'s> {
-    pub(super) fn new(inner: MutexGuard<'s, Inner>) -> Self {
-        Self { replies: Replies::new(inner), waiting: VecDeque::new() }
+    pub(super) fn new(shared: &'s Shared) -> Self {
+        Self { replies: Replies::new(shared), waiting: VecDeque::new() }
     }
 }
 

@@ -6,6 +6,8 @@
 //!                                        ^            │
 //!   stop, flush ... ── wanted + 1, wake ─┘            └─> locked, request, wanted - 1
 //! ```
+//!
+//! A thread that reads takes the consumer for each reply of the service, and not while it writes what is in it.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -62,6 +64,8 @@ impl Inner {
 /// What the handles of one session share.
 #[derive(Debug)]
 pub(super) struct Shared {
+    /// One read after the other. It is locked before `inner`.
+    read_turn: Mutex<()>,
     inner: Mutex<Inner>,
     turns: Mutex<Turns>,
     changed: Condvar,
@@ -82,6 +86,7 @@ impl Shared {
     pub(super) fn new(consumer: Consumer, state: State, new_file: Option<NewFile>) -> Self {
         Self {
             waker: consumer.waker(),
+            read_turn: Mutex::new(()),
             inner: Mutex::new(Inner { consumer, state, new_file, named: Vec::new() }),
             turns: Mutex::default(),
             changed: Condvar::new(),
@@ -109,6 +114,17 @@ impl Shared {
         self.turns().wanted -= 1;
         self.changed.notify_all();
         inner
+    }
+
+    /// Waits until no other thread reads.
+    pub(super) fn begin_reading(&self) -> MutexGuard<'_, ()> {
+        self.read_turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether no thread has the consumer.
+    #[cfg(all(test, feature = "in-process", not(feature = "off")))]
+    pub(super) fn is_free(&self) -> bool {
+        self.inner.try_lock().is_ok()
     }
 
     /// Waits for the end of the session. False after `timeout`.

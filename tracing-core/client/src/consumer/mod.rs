@@ -10,6 +10,7 @@
 //! comes through [`Consumer::wait`]. All other calls return their answer.
 
 mod error;
+mod ongoing;
 mod read;
 
 use std::collections::VecDeque;
@@ -28,6 +29,7 @@ use protos::{
 use protozero::{Message, Reader, Value};
 
 pub use self::error::ConsumerError;
+use self::ongoing::OngoingRead;
 pub use self::read::{OpenRead, ReadError, ReadPacket, ReadSummary, ReplyReader, TraceFileWriter};
 use super::connection::{Attachment, Connection, ConnectionWaker, Received, SocketConnection};
 use crate::limits::{CALL_TIMEOUT_MS, CLONE_TIMEOUT_MS, CONNECT_TIMEOUT_MS, FLUSH_GRACE_MS};
@@ -63,6 +65,8 @@ pub struct Consumer {
     ended: Option<Result<(), ConsumerError>>,
     events: VecDeque<ObservableEvents>,
     interrupted: bool,
+    /// The read that goes on reply by reply.
+    ongoing_read: Option<OngoingRead>,
 }
 
 impl std::fmt::Debug for Consumer {
@@ -78,7 +82,7 @@ enum Step {
         result: Result<Vec<u8>, Rejected>,
         has_more: bool,
     },
-    /// An event of the session, which was kept for [`Consumer::wait`].
+    /// An event of the session, which was kept for [`Consumer::wait`], or a reply of a read that goes on.
     Other,
     TimedOut,
 }
@@ -114,6 +118,7 @@ impl Consumer {
             ended: None,
             events: VecDeque::new(),
             interrupted: false,
+            ongoing_read: None,
         }
     }
 
@@ -435,7 +440,8 @@ impl Consumer {
         }
     }
 
-    /// Receives once from the connection. Keeps events of the session for [`wait`](Self::wait).
+    /// Receives once from the connection. Keeps events of the session for [`wait`](Self::wait), and replies of a read
+    /// for [`continue_read`](Self::continue_read).
     fn step(&mut self, deadline: Deadline) -> Result<Step, ConsumerError> {
         match self.connection.receive(deadline.left()) {
             Received::Reply { result: Err(Rejected), .. } if self.connection.is_closed() => {
@@ -456,9 +462,13 @@ impl Consumer {
                 }
                 Ok(Step::Other)
             }
-            Received::Reply { call, result, has_more } => {
-                Ok(Step::Reply { call, result, has_more })
-            }
+            Received::Reply { call, result, has_more } => match &mut self.ongoing_read {
+                Some(read) if read.is_of(call) => {
+                    read.keep(result, has_more);
+                    Ok(Step::Other)
+                }
+                _ => Ok(Step::Reply { call, result, has_more }),
+            },
             Received::Woken => {
                 self.interrupted = true;
                 Ok(Step::Other)

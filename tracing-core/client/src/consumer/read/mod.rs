@@ -20,8 +20,14 @@ use protos::consumer_port::Request;
 use protozero::wire::{tag, trusted, varint};
 use protozero::{ReadError as WireError, Reader, Value};
 
-use super::{Attachment, Consumer, ConsumerError};
+use super::ongoing::OngoingRead;
+use super::{Attachment, Consumer, ConsumerError, Step};
 use abi::ids::CallId;
+use abi::ipc::Rejected;
+use abi::sync::Arc;
+use os::clock::Deadline;
+
+const METHOD: &str = "ReadBuffers";
 
 /// Totals of a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -203,9 +209,7 @@ impl From<WireError> for ReadError {
 impl From<ReadError> for ConsumerError {
     fn from(error: ReadError) -> Self {
         match error {
-            ReadError::Malformed(error) => {
-                Self::Malformed { method: "ReadBuffers", error: error.into() }
-            }
+            ReadError::Malformed(error) => Self::Malformed { method: METHOD, error: error.into() },
             ReadError::Taking(error) => Self::Output(error),
         }
     }
@@ -215,8 +219,9 @@ impl From<ReadError> for ConsumerError {
 #[derive(Debug)]
 pub struct OpenRead {
     call: CallId,
-    has_more: bool,
     reader: ReplyReader,
+    /// What arrives after it was dropped is not kept.
+    _is_open: Arc<()>,
 }
 
 impl OpenRead {
@@ -229,14 +234,18 @@ impl OpenRead {
 
 impl Consumer {
     /// Begins to read the recorded packets, for callers that take them at their own speed: the service sends no more
-    /// than a few replies ahead. Any other call before the end of the read loses the packets that are on their way.
+    /// than a few replies ahead. Other calls may come in between: what arrives of the read while they wait for their
+    /// answer is kept in memory, unless the read was dropped. A second read takes the place of the first, which has no
+    /// more replies then.
     ///
     /// # Errors
     /// When the service has closed the connection.
     pub fn begin_read(&mut self) -> Result<OpenRead, ConsumerError> {
         let request = Request::ReadBuffers(ReadBuffersRequest::default());
         let call = self.connection.send(request, true, Attachment::None)?;
-        Ok(OpenRead { call, has_more: true, reader: ReplyReader::new() })
+        let is_open = Arc::new(());
+        self.ongoing_read = Some(OngoingRead::new(call, &is_open));
+        Ok(OpenRead { call, reader: ReplyReader::new(), _is_open: is_open })
     }
 
     /// Receives the next reply of `read`, and passes its packets to `take`. False if there are no more replies; then
@@ -250,13 +259,22 @@ impl Consumer {
         inactivity: Duration,
         take: impl FnMut(ReadPacket<'_>) -> io::Result<()>,
     ) -> Result<bool, ConsumerError> {
-        if !read.has_more {
-            return Ok(false);
+        let until = Deadline::after(Some(inactivity));
+        loop {
+            let ongoing = self.ongoing_read.as_mut().filter(|ongoing| ongoing.is_of(read.call));
+            let Some(ongoing) = ongoing else { return Ok(false) };
+            if let Some((result, has_more)) = ongoing.next() {
+                if !has_more {
+                    self.ongoing_read = None;
+                }
+                let reply = result.map_err(|Rejected| ConsumerError::Rejected(METHOD))?;
+                read.reader.read(&reply, take)?;
+                return Ok(true);
+            }
+            if matches!(self.step(until)?, Step::TimedOut) {
+                return Err(ConsumerError::TimedOut(METHOD));
+            }
         }
-        let (reply, has_more) = self.next_reply(read.call, "ReadBuffers", inactivity)?;
-        read.has_more = has_more;
-        read.reader.read(&reply, take)?;
-        Ok(true)
     }
 
     /// Reads the recorded packets, which removes them from the service, and passes each to `take`. A session that
