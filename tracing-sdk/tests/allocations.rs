@@ -1,6 +1,7 @@
 //! After a thread has recorded each kind of event once, further events allocate nothing on it: no call site, no name
-//! and no full chunk does.
+//! and no full chunk does. A forked child frees nothing.
 #![cfg(all(feature = "in-process", not(feature = "off")))]
+#![allow(unsafe_code)]
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -139,6 +140,28 @@ fn events_allocate_nothing() {
     check(&EVENT_KINDS[..3]);
     assert!(allocations(future) < 40);
     drop((session, second));
+}
+
+/// Another thread of the parent may have held a lock of the allocator at the moment of the fork.
+#[test]
+fn a_forked_child_frees_nothing() {
+    PACKETS.register();
+    let _alone = alone();
+    let session = session(&["allocations"]);
+    let mut child = 0;
+    // SAFETY: the child compares two numbers and ends.
+    let counted = allocation_counter::measure(|| child = unsafe { libc::fork() });
+    if child == 0 {
+        // What it counts was allocated before the fork.
+        let is_kept = u64::try_from(counted.count_current) == Ok(counted.count_total);
+        // SAFETY: the call has no condition.
+        unsafe { libc::_exit(i32::from(!is_kept)) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` is ours alone and lives until the call returns.
+    let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!((ended, status), (child, 0), "the child");
+    drop(session);
 }
 
 #[cfg(feature = "tracing")]

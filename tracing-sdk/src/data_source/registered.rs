@@ -1,7 +1,6 @@
 //! The static of a data source.
 
 use core::fmt;
-use std::any::Any;
 
 use client::producer::Producer;
 use protos::DataSourceDescriptor;
@@ -13,7 +12,7 @@ use super::source::DataSource;
 use super::thread::{self, Number};
 use crate::callback;
 use crate::on::ON;
-use crate::runtime::{self, Offer};
+use crate::runtime::{self, Locked, Offer};
 
 /// A data source that all services know, those that the program connects to later, too. It is a static, because
 /// trace points of all threads use it.
@@ -61,7 +60,7 @@ impl<S: DataSource> Registered<S> {
         let register = move |producer: &Producer| {
             producer.register(descriptor.clone(), Adapter::new(&self.instances, &self.number))
         };
-        let lock = || -> Box<dyn Any> { Box::new(self.instances.lock_for_fork()) };
+        let lock = || -> Box<dyn Locked> { Box::new(Some(self.instances.lock_for_fork())) };
         runtime::add_source(Offer { register: Box::new(register), lock: Box::new(lock) });
     }
 

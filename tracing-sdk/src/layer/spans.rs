@@ -97,13 +97,13 @@ static TABLE: [Part; PARTS] = [const { Part::new() }; PARTS];
 
 /// The table, while the process forks.
 pub(crate) struct Locked(
-    #[expect(dead_code, reason = "they are held")] Vec<MutexGuard<'static, Spans>>,
+    #[expect(dead_code, reason = "they are held")] [MutexGuard<'static, Spans>; PARTS],
 );
 
 /// A thread that holds one of these locks may wait for any lock of the library but that of
 /// [`rebuild`](super::rebuild).
 pub(crate) fn lock_for_fork() -> Locked {
-    Locked(TABLE.iter().map(Part::lock).collect())
+    Locked(TABLE.each_ref().map(Part::lock))
 }
 
 /// A thread that is ending has none.

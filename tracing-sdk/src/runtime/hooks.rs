@@ -11,12 +11,13 @@
 //!                                     └── child: forget, release them ──> not traced until the next `init`
 //! ```
 //!
+//! What the child forgets stays in its memory. It frees nothing on the way: another thread of the parent may have held
+//! a lock of the allocator, and not every allocator takes care of that.
+//!
 //! The child also closes the sockets that it shares with its parent. Else services would not learn that the parent has
 //! ended, while the child lives.
 
-#[cfg(feature = "session")]
 use core::mem::ManuallyDrop;
-use std::any::Any;
 use std::cell::RefCell;
 #[cfg(feature = "in-process")]
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use std::time::Duration;
 
 #[cfg(feature = "in-process")]
 use super::state::{CompleteFile, LiveSession};
-use super::state::{RUNTIME, Runtime, lock};
+use super::state::{Locked, RUNTIME, Runtime, lock};
 #[cfg(feature = "in-process")]
 use crate::callback;
 use crate::fork;
@@ -51,7 +52,7 @@ const FILES_TIMEOUT: Duration = Duration::from_secs(5);
 struct Locks {
     runtime: MutexGuard<'static, Runtime>,
     registry: registry::Locked,
-    _sources: Vec<Box<dyn Any>>,
+    sources: Vec<Box<dyn Locked>>,
     _sticky: sticky::Locked,
     _names: intern::Locked,
     _interceptors: interceptor::Locked,
@@ -141,7 +142,7 @@ extern "C" fn before_fork() {
     let layer = (first, layer::lock_for_fork(), changes::lock_for_fork());
     let registry = registry::lock_for_fork();
     let locks = Locks {
-        _sources: runtime.sources.iter().map(|source| (source.lock)()).collect(),
+        sources: runtime.sources.iter().map(|source| (source.lock)()).collect(),
         runtime,
         registry,
         _sticky: sticky::lock_for_fork(),
@@ -168,14 +169,15 @@ extern "C" fn in_child() {
     core::mem::forget((locks.runtime.system.take(), locks.runtime.in_process.take()));
     #[cfg(feature = "session")]
     {
-        // Not dropped: another thread of the parent may have held a lock of the allocator.
         let sessions = ManuallyDrop::new(core::mem::take(&mut locks.runtime.sessions));
         for session in sessions.iter() {
             session.leave_to_parent();
         }
     }
     locks.registry.forget_instances();
-    // What follows takes them.
+    // What follows takes the locks.
+    let mut sources = ManuallyDrop::new(core::mem::take(&mut locks.sources));
+    sources.iter_mut().for_each(|source| source.unlock());
     drop(locks);
     fork::forked();
     thread::forget_after_fork();

@@ -29,8 +29,8 @@ pub use self::startup::Startup;
 pub(crate) use self::state::CompleteFile;
 #[cfg(feature = "session")]
 pub(crate) use self::state::LiveSession;
-pub(crate) use self::state::Offer;
 use self::state::lock;
+pub(crate) use self::state::{Locked, Offer};
 use crate::clock;
 use crate::on::ON;
 use crate::source::{CanAdopt, TrackEventSource, descriptor, registry};

@@ -1,6 +1,5 @@
 //! The producers of this process, under one lock.
 
-use std::any::Any;
 #[cfg(feature = "in-process")]
 use std::sync::Weak;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -86,7 +85,20 @@ pub(crate) type Register = Box<dyn Fn(&Producer) -> Result<(), ProducerError> + 
 pub(crate) struct Offer {
     pub(crate) register: Register,
     /// Locks its instances, while the process forks.
-    pub(crate) lock: Box<dyn Fn() -> Box<dyn Any> + Send + Sync>,
+    pub(crate) lock: Box<dyn Fn() -> Box<dyn Locked> + Send + Sync>,
+}
+
+/// What is locked until it is dropped.
+pub(crate) trait Locked {
+    /// Releases it before that, without a change of memory: a forked child must not free any.
+    fn unlock(&mut self);
+}
+
+/// None if it was released.
+impl<T> Locked for Option<MutexGuard<'_, T>> {
+    fn unlock(&mut self) {
+        *self = None;
+    }
 }
 
 /// In place of the service inside the program: there is none.
