@@ -1,13 +1,15 @@
-//! A program that always records, and saves a trace when a request is slow, when a thread panics, and at its end:
+//! A program that always records, and saves a trace when a request is slow or hangs, when a thread panics, and at its
+//! end:
 //!
 //! ```text
 //! cargo run -p tracebox-sdk --features in-process --example flight_recorder
 //! ```
 //!
 //! The pictures: `slow.pftrace` has slices `request` on the first thread; that with the argument `number` 7 lasts 50
-//! milliseconds, and the others almost nothing. `panic.pftrace` has all ten requests, and an open slice `fails` on another
-//! thread. `end.pftrace` has the same, with the slice `fails` ended by the panic. If the program runs again,
-//! `slow-2.pftrace` and `panic-2.pftrace` appear beside the first ones, and `end.pftrace` is replaced.
+//! milliseconds, and the others almost nothing. `hangs.pftrace` was saved while that one went on, so it has no end
+//! there. `panic.pftrace` has all ten requests, and an open slice `fails` on another thread. `end.pftrace` has the
+//! same, with the slice `fails` ended by the panic. If the program runs again, `slow-2.pftrace`, `hangs-2.pftrace` and
+//! `panic-2.pftrace` appear beside the first ones, and `end.pftrace` is replaced.
 
 #![allow(clippy::disallowed_methods, reason = "the sleep stands for work")]
 
@@ -36,6 +38,8 @@ fn main() -> Result<(), SessionError> {
 
     for number in 0..10 {
         let limit = Duration::from_millis(20);
+        // Also if the request never ends.
+        let _watchdog = recorder.watchdog(limit, directory.join("hangs.pftrace"));
         recorder.dump_if_slow(limit, directory.join("slow.pftrace"), || request(number));
     }
     let panics = std::thread::spawn(|| {
@@ -45,7 +49,7 @@ fn main() -> Result<(), SessionError> {
     let _ = panics.join();
     recorder.dump(directory.join("end.pftrace"))?;
     println!(
-        "the newest slow*.pftrace, panic*.pftrace and end.pftrace are in {}",
+        "the newest slow*.pftrace, hangs*.pftrace, panic*.pftrace and end.pftrace are in {}",
         directory.display()
     );
     Ok(())

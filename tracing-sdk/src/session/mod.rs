@@ -18,6 +18,7 @@
 //! | `record` | recordings in one line |
 //! | `numbered` | names for several traces of one kind |
 //! | `recorder` | a session that always runs, and is saved when something happens |
+//! | `watchdog` | work that is saved while it goes on, if it takes too long |
 //! | `error` | why a session failed |
 
 mod categories;
@@ -38,6 +39,8 @@ mod shared;
 mod tests;
 #[cfg(feature = "text")]
 mod text;
+#[cfg(feature = "in-process")]
+mod watchdog;
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::io::Write;
@@ -64,6 +67,8 @@ pub use self::record::{record, record_to_file};
 #[cfg(feature = "in-process")]
 pub use self::recorder::FlightRecorder;
 use self::shared::{Inner, Shared, State, TIMEOUT};
+#[cfg(feature = "in-process")]
+pub use self::watchdog::Watchdog;
 #[cfg(feature = "in-process")]
 use crate::runtime::CompleteFile;
 use crate::runtime::{self, LiveSession};

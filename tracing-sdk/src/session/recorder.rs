@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::file::NewFile;
+use super::watchdog::{Watchdog, Watchdogs};
 use super::{Config, Session, SessionError, numbered};
 use os::thread::Thread;
 
@@ -85,6 +86,7 @@ struct Running {
     files_max: AtomicUsize,
     /// One trace at a time gets its number and its name.
     naming: Mutex<()>,
+    watchdogs: Arc<Watchdogs>,
 }
 
 impl FlightRecorder {
@@ -100,6 +102,7 @@ impl FlightRecorder {
             saving: Mutex::new(None),
             files_max: AtomicUsize::new(FILES_MAX),
             naming: Mutex::new(()),
+            watchdogs: Watchdogs::new(),
         };
         Ok(Self { running: Arc::new(running) })
     }
@@ -160,7 +163,8 @@ impl FlightRecorder {
     /// when `work` has panicked. While one is being saved, further slow work saves none. Each trace has
     /// [its own name](Self#names-of-files).
     ///
-    /// The trace is saved when the work has ended. Work that never ends saves none.
+    /// The trace is saved when the work has ended. Work that never ends saves none: a [`watchdog`](Self::watchdog)
+    /// does.
     pub fn dump_if_slow<R>(
         &self,
         limit: Duration,
@@ -194,6 +198,42 @@ impl FlightRecorder {
             let _slow = Slow { start: Instant::now(), limit, running, path };
             work.await
         }
+    }
+}
+
+impl FlightRecorder {
+    /// Watches work until the guard is dropped. If that takes longer than `limit`, a thread saves a trace once, while
+    /// the work goes on: for work that may hang. Slices that are open then have no end in the trace. Each trace has
+    /// [its own name](Self#names-of-files).
+    ///
+    /// Nothing is saved any more when the recorder is dropped. Traces are saved one after the other, so one may come
+    /// later than `limit`.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), tracing_sdk::session::SessionError> {
+    /// # use std::time::Duration;
+    /// # use tracing_sdk::session::{Config, FlightRecorder};
+    /// # use tracing_sdk::{categories, slice};
+    /// # categories! { NET = "net"; }
+    /// let recorder = FlightRecorder::start(Config::new().track_events(&["net"]))?;
+    /// let path = std::env::temp_dir().join("hangs.pftrace");
+    /// {
+    ///     let _watchdog = recorder.watchdog(Duration::from_secs(5), &path);
+    ///     let _slice = slice!(NET, "request");
+    ///     // ... the work
+    /// }
+    /// assert!(!path.exists(), "it did not hang");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn watchdog(&self, limit: Duration, path: impl Into<PathBuf>) -> Watchdog {
+        // The thread does not keep the session.
+        let running = Arc::downgrade(&self.running);
+        self.running.watchdogs.add(limit, path.into(), move |path| {
+            if let Some(running) = upgrade(&running) {
+                running.report_numbered(path, &mut Vec::new());
+            }
+        })
     }
 }
 
@@ -236,6 +276,7 @@ impl Drop for FlightRecorder {
             // So is the thread.
             return core::mem::forget(self.running.clone());
         }
+        self.running.watchdogs.end();
         let saving = self.running.saving().take();
         if let Some(saving) = saving {
             saving.join();

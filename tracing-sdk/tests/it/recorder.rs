@@ -1,10 +1,11 @@
 use std::future::{Future as _, pending};
 use std::pin::pin;
+use std::sync::mpsc::channel;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, SystemTime};
 
 use tracing_sdk::session::{Config, Fill, FlightRecorder};
-use tracing_sdk::{categories, instant};
+use tracing_sdk::{categories, instant, slice};
 
 use crate::alone::alone;
 use crate::session::TempPath;
@@ -173,4 +174,39 @@ fn it_saves_slow_work() {
     drop(recorder);
     assert_eq!(saved(&slow), ["instant r slow"]);
     assert!(!fast.0.exists());
+}
+
+#[test]
+fn it_saves_work_that_hangs() {
+    let _alone = alone();
+    let path = TempPath::new("hangs.pftrace");
+    let names = numbered(&path, 2);
+    let fast = TempPath::new("does-not-hang");
+    let recorder = recorder();
+    let hour = Duration::from_secs(3600);
+    drop(recorder.watchdog(hour, &fast.0));
+    let in_time = recorder.watchdog(hour, &fast.0);
+    let (began, begun) = channel();
+    let (go, goes_on) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let _slice = slice!(R, "hangs");
+            instant!(R, "before");
+            began.send(()).expect("a test");
+            goes_on.recv().expect("a test");
+        });
+        begun.recv().expect("a thread");
+        // The thread hands nothing over while it hangs.
+        let watchdog = recorder.watchdog(Duration::ZERO, &path.0);
+        while !path.0.exists() {
+            std::thread::yield_now();
+        }
+        assert_eq!(saved(&path), ["begin r hangs", "instant r before"]);
+        drop(watchdog);
+        go.send(()).expect("a thread");
+    });
+    drop(recorder);
+    drop(in_time);
+    assert!(!fast.0.exists());
+    assert!(!names[1].0.exists(), "once");
 }

@@ -55,6 +55,7 @@ pub(crate) fn fork_while_a_trace_is_saved() {
         assert!(recorder.dump(&pipe).is_err());
         assert!(recorder.dump_numbered(&pipe).is_err());
         recorder.dump_if_slow(Duration::ZERO, &pipe, || ());
+        drop(recorder.watchdog(Duration::ZERO, &pipe));
         drop(recorder);
         // SAFETY: as above.
         unsafe { libc::_exit(0) };
