@@ -104,6 +104,7 @@ mod track;
 
 pub use self::category::{Category, Group, register};
 pub use self::clock::now_ns;
+pub use self::clock::other::{Clock, ClockTime, CustomClock};
 pub use self::event::annotate::{Annotate, List, Map, Value};
 pub use self::event::counter_value::CounterValue;
 pub use self::event::{Event, Priority};
@@ -148,6 +149,7 @@ pub use protos;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::category::CategoryRef;
+    pub use crate::clock::other::When;
     pub use crate::event::annotate::{ByDebug, ByDisplay, Interned};
     pub use crate::event::annotation_value::annotation_value;
     pub use crate::flow::Flows;

@@ -76,7 +76,7 @@ macro_rules! here {
 /// | `key = @value` | a text that repeats: written once for each sequence |
 /// | `"any key" = value` | for keys that are no identifiers, or are reserved |
 /// | `track = track` | on this [`Track`](crate::Track), not on that of the thread |
-/// | `ts = time` | at this time: an `Instant`, a `SystemTime`, or nanoseconds of the boot clock as `u64` |
+/// | `ts = time` | at this time: an `Instant`, or any other [`EventTime`](crate::EventTime) |
 /// | `flow = flow`, `end_flow = flow` | a [`Flow`](crate::Flow) goes through here, or ends here |
 /// | `location = location` | a place in the source: [`here!`](crate::here) |
 /// | `correlation = id` | a number that related events share |
@@ -401,11 +401,11 @@ macro_rules! __event {
     };
 
     // ---- no arguments are left
-    (@args end [$slice:ident] [] [.time_ns($time:ident)] $write:tt $(,)*) => {
-        $slice.end_with(::core::option::Option::Some($time), $crate::__event!(@fill $write))
+    (@args end [$slice:ident] [] [.when($time:ident)] $write:tt $(,)*) => {
+        $slice.end_with($time, $crate::__event!(@fill $write))
     };
     (@args end [$slice:ident] [] [] $write:tt $(,)*) => {
-        $slice.end_with(::core::option::Option::None, $crate::__event!(@fill $write))
+        $slice.end_with($crate::__private::When::NOW, $crate::__event!(@fill $write))
     };
     (@args end [$slice:ident] [] [$($site:tt)+] $write:tt $(,)*) => {
         ::core::compile_error!("a slice ends where it began: `end!` takes no `track`, and `ts` once")
@@ -445,9 +445,9 @@ macro_rules! __event {
         }
     };
     (@args $verb:ident $category:tt $name:tt [$($site:tt)*] $write:tt ts = $value:expr, $($rest:tt)*) => {
-        match $crate::__private::EventTime::boot_ns(&$value) {
+        match $crate::__private::EventTime::when(&$value) {
             value => $crate::__event!(
-                @args $verb $category $name [$($site)* .time_ns(value)] $write $($rest)*),
+                @args $verb $category $name [$($site)* .when(value)] $write $($rest)*),
         }
     };
     (@args $verb:ident $category:tt $name:tt $site:tt [$($write:tt)*] flow = $value:expr, $($rest:tt)*) => {

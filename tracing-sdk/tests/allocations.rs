@@ -10,8 +10,8 @@ use tracing_sdk::data_source::{DataSource, Registered};
 use tracing_sdk::protos::DataSourceConfig;
 use tracing_sdk::session::{Config, Fill, Session};
 use tracing_sdk::{
-    Annotate, Counter, Flow, State, Track, Unit, async_slice, categories, counter, end, here,
-    instant, lost_events, slice, state,
+    Annotate, Counter, CustomClock, Flow, State, Track, Unit, async_slice, categories, counter,
+    end, here, instant, lost_events, now_ns, slice, state,
 };
 
 categories! {
@@ -20,6 +20,7 @@ categories! {
 
 static DEPTH: Counter = Counter::new("depth");
 static POWER: State = State::new("power");
+static CLOCK: CustomClock = CustomClock::new();
 static LANES: Track = Track::named("lanes");
 static PACKETS: Registered<Packets> = Registered::new("allocations.packets");
 
@@ -78,6 +79,7 @@ const EVENT_KINDS: &[Kind] = &[
         _ => POWER.clear(&MEMORY),
     }),
     ("flow", |n| instant!(MEMORY, "event", flow = Flow::process(n), end_flow = Flow::new())),
+    ("time of another clock", |n| instant!(MEMORY, "event", ts = CLOCK.at(n))),
     ("name at run time", |n| instant!(MEMORY, name = ["a name", "another"][n as usize % 2])),
     ("name that repeats", |n| instant!(MEMORY, name = @["a name", "another"][n as usize % 2])),
     ("log and location", |_| {
@@ -130,6 +132,7 @@ fn check(kinds: &[Kind]) {
 #[test]
 fn events_allocate_nothing() {
     PACKETS.register();
+    CLOCK.snapshot(0, now_ns());
     let _alone = alone();
     let session = session(&["allocations"]);
     check(EVENT_KINDS);

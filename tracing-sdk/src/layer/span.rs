@@ -106,6 +106,7 @@ fn spec<'a>(
         track,
         place: if is_end { None } else { site.place.as_ref() },
         time_ns: None,
+        clock: None,
         value: None,
     }
 }

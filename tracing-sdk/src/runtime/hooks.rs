@@ -29,6 +29,7 @@ use super::state::{CompleteFile, LiveSession};
 use super::state::{Locked, RUNTIME, Runtime, lock};
 #[cfg(feature = "in-process")]
 use crate::callback;
+use crate::clock::other;
 use crate::fork;
 use crate::interceptor;
 use crate::intern;
@@ -56,6 +57,7 @@ struct Locks {
     _sticky: sticky::Locked,
     _names: intern::Locked,
     _interceptors: interceptor::Locked,
+    _clocks: other::Locked,
     #[cfg(feature = "log")]
     _log: crate::log::Locked,
     #[cfg(feature = "tracing")]
@@ -148,6 +150,7 @@ extern "C" fn before_fork() {
         _sticky: sticky::lock_for_fork(),
         _names: intern::lock_for_fork(),
         _interceptors: interceptor::lock_for_fork(),
+        _clocks: other::lock_for_fork(),
         #[cfg(feature = "log")]
         _log: crate::log::lock_for_fork(),
         #[cfg(feature = "tracing")]

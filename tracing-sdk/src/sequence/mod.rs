@@ -11,11 +11,14 @@
 //! ```
 //!
 //! [`thread`] finds the sequences of the calling thread; [`open`] writes the opening; [`short`] writes events without
-//! arguments; [`late`] keeps the ends of slices that found no memory; [`thread_time`] counts processor time.
+//! arguments; [`mod@stamp`] makes timestamps; [`late`] keeps the ends of slices that found no memory; [`related`] knows
+//! what readers were told of other clocks; [`thread_time`] counts processor time.
 
 mod late;
 mod open;
+mod related;
 mod short;
+mod stamp;
 #[cfg(test)]
 mod tests;
 pub(crate) mod thread;
@@ -32,9 +35,12 @@ use client::write::TraceWriter;
 use protos::{TrackEventType, TrackEventWriter};
 
 use self::late::{LateEnd, LateEnds};
+use self::related::Related;
+use self::stamp::stamp;
 use self::thread_time::ThreadTime;
 use crate::category::Members;
 use crate::clock;
+use crate::clock::other::{CustomClock, When};
 use crate::event::Event;
 use crate::event::annotation_value::AnnotationValue;
 use crate::event::counter_value::CounterValue;
@@ -42,9 +48,7 @@ use crate::fields;
 use crate::interceptor::Intercepted;
 use crate::intern::{EventName, Interning, Place, StaticName, WrittenName};
 use crate::source::running::Running;
-use crate::source::settings::{
-    ABSOLUTE_CLOCK, INCREMENTAL_CLOCK, NEEDS_STATE, Settings, TRACE_CLOCK,
-};
+use crate::source::settings::NEEDS_STATE;
 use crate::stall;
 use crate::track::{Track, describe};
 
@@ -80,8 +84,10 @@ pub(crate) struct Spec<'s, 't> {
     pub(crate) track: Option<&'s Track<'t>>,
     /// Where the event is in the source.
     pub(crate) place: Option<&'s Place>,
-    /// Time of the event on the trace clock, ns; none: now.
+    /// Time of the event on the boot clock, ns, or on `clock`, in its units; none: now.
     pub(crate) time_ns: Option<u64>,
+    /// None: the boot clock.
+    pub(crate) clock: Option<&'s CustomClock>,
     /// The value of a counter.
     pub(crate) value: Option<CounterValue>,
 }
@@ -96,6 +102,7 @@ impl<'s, 't> Spec<'s, 't> {
             track: None,
             place: None,
             time_ns: None,
+            clock: None,
             value: None,
         }
     }
@@ -109,7 +116,21 @@ impl<'s, 't> Spec<'s, 't> {
             track,
             place: None,
             time_ns: None,
+            clock: None,
             value: None,
+        }
+    }
+
+    fn when(&self) -> When<'s> {
+        When { time: self.time_ns, clock: self.clock }
+    }
+
+    /// Its time on the boot clock, as far as this process knows.
+    fn boot_ns(&self, now_ns: u64) -> u64 {
+        match (self.time_ns, self.clock) {
+            (None, _) => now_ns,
+            (Some(ns), None) => ns,
+            (Some(value), Some(clock)) => clock.at(value).on_boot_clock(),
         }
     }
 }
@@ -163,6 +184,7 @@ pub(crate) struct Sequence {
     intercepted: Option<Box<dyn Intercepted>>,
     thread_time: Option<Box<ThreadTime>>,
     interning: Interning,
+    related: Related,
     /// Tracks that are described.
     tracks: HashSet<u64, BuildHasherDefault<UuidHasher>>,
     /// Time of the last packet on the incremental clock.
@@ -193,6 +215,7 @@ impl Sequence {
             clears_seen: running.clears.load(Ordering::Relaxed),
             running,
             interning: Interning::default(),
+            related: Related::default(),
             tracks: HashSet::default(),
             last_ns: 0,
             needs_opening: true,
@@ -273,7 +296,8 @@ impl Sequence {
             self.retry_if_due(now_ns);
         }
         let is_ready = (!self.needs_opening || self.open_again(now_ns))
-            && spec.track.is_none_or(|track| self.describe_chain(track, now_ns, spec.time_ns));
+            && spec.clock.is_none_or(|clock| self.relate(clock, now_ns))
+            && spec.track.is_none_or(|track| self.describe_chain(track, now_ns, spec));
         if !is_ready {
             self.count_loss(now_ns, spec, arguments.is_some());
             return Outcome { is_stored: false, panic: None };
@@ -345,7 +369,7 @@ impl Sequence {
     #[cold]
     fn sample_thread_time(&mut self, now_ns: u64, spec: &Spec<'_, '_>) -> Option<i64> {
         let thread_time = self.thread_time.as_mut().filter(|_| spec.track.is_none())?;
-        Some(thread_time.sample(spec.time_ns.unwrap_or(now_ns)))
+        Some(thread_time.sample(spec.boot_ns(now_ns)))
     }
 
     /// Hands what was written to the interceptor, if there is one.
@@ -367,7 +391,7 @@ impl Sequence {
         let settings = &self.running.settings;
         let interning = &mut self.interning;
         // Whatever can panic comes before the packet: then no unwinding takes the address of the writers.
-        let stamp = stamp(&mut self.last_ns, settings, now_ns, spec.time_ns);
+        let stamp = stamp(&mut self.last_ns, settings, now_ns, spec.when());
         let categories = spec.members.as_ref().map_or(&[][..], Members::as_slice);
         categories.iter().for_each(|category| interning.category(category));
         let name = interning.name(spec.name, settings.drop_dynamic_names);
@@ -430,7 +454,7 @@ impl Sequence {
         self.needs_opening = true;
         self.asked_ns.get_or_insert(now_ns);
         let is_end = spec.kind == TrackEventType::TYPE_SLICE_END;
-        let time_ns = spec.time_ns.unwrap_or(now_ns);
+        let time_ns = spec.boot_ns(now_ns);
         let late = LateEnd { time_ns, track: spec.track.map(Track::uuid), had_arguments };
         if !is_end || !self.late_ends.push(late) {
             self.lost += 1;
@@ -440,8 +464,8 @@ impl Sequence {
 
     /// Describes `track`, and its ancestors first, unless that was done. False if a description was lost.
     #[inline]
-    fn describe_chain(&mut self, track: &Track<'_>, now_ns: u64, time_ns: Option<u64>) -> bool {
-        self.is_described(track) || self.describe_new(track, now_ns, time_ns)
+    fn describe_chain(&mut self, track: &Track<'_>, now_ns: u64, spec: &Spec<'_, '_>) -> bool {
+        self.is_described(track) || self.describe_new(track, now_ns, spec.when())
     }
 
     #[inline]
@@ -450,7 +474,7 @@ impl Sequence {
     }
 
     #[cold]
-    fn describe_new(&mut self, track: &Track<'_>, now_ns: u64, time_ns: Option<u64>) -> bool {
+    fn describe_new(&mut self, track: &Track<'_>, now_ns: u64, when: When<'_>) -> bool {
         if self.tracks.len() >= TRACKS_MAX {
             self.tracks.clear();
         }
@@ -466,7 +490,7 @@ impl Sequence {
                 continue;
             }
             let settings = &self.running.settings;
-            let stamp = stamp(&mut self.last_ns, settings, now_ns, time_ns);
+            let stamp = stamp(&mut self.last_ns, settings, now_ns, when);
             let mut packet = fields::begin(&mut self.writer, NEEDS_STATE, stamp.value);
             if let Some(clock) = stamp.clock {
                 packet.timestamp_clock_id(clock);
@@ -513,44 +537,6 @@ fn fill_event(
             }
         })),
         Some(Arguments::Closure(fill)) => catch_unwind(AssertUnwindSafe(|| fill(&mut event))),
-    }
-}
-
-/// The time of a packet, as it is written.
-struct Stamp {
-    value: u64,
-    /// None: the default of the sequence.
-    clock: Option<u32>,
-}
-
-/// The time of a packet (`NewTracePacket` in `track_event_internal.cc`).
-#[inline(always)]
-fn stamp(last_ns: &mut u64, settings: &Settings, now_ns: u64, time_ns: Option<u64>) -> Stamp {
-    if settings.counts_ns() && time_ns.is_none() && now_ns >= *last_ns {
-        let value = now_ns - *last_ns;
-        *last_ns = now_ns;
-        return Stamp { value, clock: None };
-    }
-    stamp_slow(last_ns, settings, now_ns, time_ns)
-}
-
-#[cold]
-fn stamp_slow(last_ns: &mut u64, settings: &Settings, now_ns: u64, time_ns: Option<u64>) -> Stamp {
-    let Settings { clock, unit_ns, .. } = *settings;
-    if let Some(value) = time_ns {
-        return Stamp { value, clock: Some(TRACE_CLOCK).filter(|_| clock != TRACE_CLOCK) };
-    }
-    match clock {
-        INCREMENTAL_CLOCK if now_ns >= *last_ns => {
-            let value = (now_ns - *last_ns) / unit_ns;
-            // What is left over counts for the next packet.
-            *last_ns += value * unit_ns;
-            Stamp { value, clock: None }
-        }
-        // The clock went back. That does not happen to clocks of the kernel.
-        INCREMENTAL_CLOCK if unit_ns == 1 => Stamp { value: now_ns, clock: Some(TRACE_CLOCK) },
-        INCREMENTAL_CLOCK => Stamp { value: now_ns / unit_ns, clock: Some(ABSOLUTE_CLOCK) },
-        _ => Stamp { value: now_ns / unit_ns, clock: None },
     }
 }
 

@@ -8,6 +8,7 @@ use protozero::Writer as _;
 
 use super::thread_time::ThreadTime;
 use super::{Arguments, Sequence, Spec};
+use crate::clock::other::CustomClock;
 use crate::event::annotate::Simple;
 use crate::event::annotation_value::AnnotationValue;
 use crate::fields;
@@ -40,6 +41,7 @@ impl Sequence {
         // Before the first packet: a clear that comes later asks for another opening.
         self.clears_seen = self.running.clears.load(Ordering::Relaxed);
         self.interning.clear();
+        self.related.clear();
         self.tracks.clear();
         self.last_ns = now_ns;
         let settings = &self.running.settings;
@@ -105,6 +107,22 @@ impl Sequence {
         !self.needs_opening
     }
 
+    /// Writes the newest snapshot of the clock of an event, unless that was done. False if it was lost.
+    #[cold]
+    pub(super) fn relate(&mut self, clock: &CustomClock, now_ns: u64) -> bool {
+        let written = clock.id().map_or(0, |id| self.related.version(id));
+        let Some(snapshot) = clock.newer(written) else { return true };
+        self.related.set(snapshot.id, snapshot.version);
+        let timestamp = first_timestamp(&self.running.settings, now_ns);
+        let mut packet = fields::begin(&mut self.writer, NEEDS_STATE, timestamp);
+        let mut message = packet.clock_snapshot();
+        write_clock(&mut message, TRACE_CLOCK, snapshot.boot_ns, None);
+        write_clock(&mut message, snapshot.id, snapshot.value, Some((false, snapshot.unit_ns)));
+        drop(message);
+        drop(packet);
+        !self.writer.is_dropping()
+    }
+
     fn describe_thread_time(&mut self, now_ns: u64) {
         // After a loss the sequence opens again.
         if let Some(thread_time) = &self.thread_time
@@ -160,14 +178,8 @@ fn first_timestamp(settings: &Settings, now_ns: u64) -> u64 {
 fn snapshot(settings: &Settings, now_ns: u64, mut snapshot: ClockSnapshotWriter<'_>) {
     let unit_ns = settings.unit_ns;
     let mut clock = |id: u32, is_incremental: bool, unit_ns: u64| {
-        let mut clock = snapshot.clocks();
-        let out = clock.scope_mut();
-        fields::number(out, clock_field::CLOCK_ID, id.into());
-        fields::number(out, clock_field::TIMESTAMP, now_ns / unit_ns);
-        if id != TRACE_CLOCK {
-            fields::number(out, clock_field::IS_INCREMENTAL, is_incremental.into());
-            fields::number(out, clock_field::UNIT_MULTIPLIER_NS, unit_ns);
-        }
+        let form = (id != TRACE_CLOCK).then_some((is_incremental, unit_ns));
+        write_clock(&mut snapshot, id, now_ns / unit_ns, form);
     };
     let clocks = [
         (true, TRACE_CLOCK, 1),
@@ -176,5 +188,23 @@ fn snapshot(settings: &Settings, now_ns: u64, mut snapshot: ClockSnapshotWriter<
     ];
     for (_, id, unit_ns) in clocks.into_iter().filter(|(is_there, ..)| *is_there) {
         clock(id, id == INCREMENTAL_CLOCK, unit_ns);
+    }
+}
+
+/// The time of one clock. The last value says whether its times are differences, and how many nanoseconds it takes to
+/// count one further; none: the trace clock, which counts nanoseconds.
+fn write_clock(
+    snapshot: &mut ClockSnapshotWriter<'_>,
+    id: u32,
+    value: u64,
+    form: Option<(bool, u64)>,
+) {
+    let mut clock = snapshot.clocks();
+    let out = clock.scope_mut();
+    fields::number(out, clock_field::CLOCK_ID, id.into());
+    fields::number(out, clock_field::TIMESTAMP, value);
+    if let Some((is_incremental, unit_ns)) = form {
+        fields::number(out, clock_field::IS_INCREMENTAL, is_incremental.into());
+        fields::number(out, clock_field::UNIT_MULTIPLIER_NS, unit_ns);
     }
 }

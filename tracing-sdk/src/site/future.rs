@@ -17,6 +17,7 @@ use super::Site;
 use super::guard::TrackSlice;
 use super::kept::Kept;
 use crate::category::{CategoryRef, Members};
+use crate::clock::other::When;
 use crate::event::annotate::{Annotate, ByDebug, ByDisplay};
 use crate::flow::Flow;
 use crate::intern::{EventName, StaticName};
@@ -111,9 +112,9 @@ impl AsyncSlice {
 
     /// Ends the slice with arguments: see [`end!`](crate::end).
     #[doc(hidden)]
-    pub fn end_with(mut self, time_ns: Option<u64>, arguments: Option<Arguments<'_>>) {
+    pub fn end_with(mut self, when: When<'_>, arguments: Option<Arguments<'_>>) {
         if let Some(open) = self.take() {
-            open.slice.end_with(time_ns, arguments);
+            open.slice.end_with(when, arguments);
         }
     }
 
@@ -217,7 +218,7 @@ where
 
 fn annotate_end(slice: TrackSlice<'_>, key: &'static StaticName, value: &impl Annotate) {
     slice.end_with(
-        None,
+        When::NOW,
         Some(Arguments::Closure(&mut |event| {
             event.annotate_static(key, value);
         })),

@@ -4,6 +4,7 @@ use core::marker::PhantomData;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use super::kept::Kept;
+use crate::clock::other::When;
 use crate::sequence::thread::{self, Written};
 use crate::sequence::{Arguments, Spec};
 use crate::track::Track;
@@ -74,16 +75,16 @@ impl Slice {
 
     /// Ends the slice with arguments: see [`end!`](crate::end).
     #[doc(hidden)]
-    pub fn end_with(mut self, time_ns: Option<u64>, mut arguments: Option<Arguments<'_>>) {
+    pub fn end_with(mut self, when: When<'_>, mut arguments: Option<Arguments<'_>>) {
         let written = self.written.get_mut().map(core::mem::take).unwrap_or_default();
-        write_end(written, None, time_ns, arguments.as_mut());
+        write_end(written, None, when, arguments.as_mut());
     }
 }
 
 impl Drop for Slice {
     #[inline]
     fn drop(&mut self) {
-        write_end(self.written(), None, None, None);
+        write_end(self.written(), None, When::NOW, None);
     }
 }
 
@@ -131,9 +132,9 @@ impl<'a> TrackSlice<'a> {
 
     /// Ends the slice with arguments: see [`end!`](crate::end).
     #[doc(hidden)]
-    pub fn end_with(mut self, time_ns: Option<u64>, mut arguments: Option<Arguments<'_>>) {
+    pub fn end_with(mut self, when: When<'_>, mut arguments: Option<Arguments<'_>>) {
         if let Some((written, track)) = self.open.get_mut() {
-            write_end(core::mem::take(written), Some(track), time_ns, arguments.as_mut());
+            write_end(core::mem::take(written), Some(track), when, arguments.as_mut());
         }
     }
 }
@@ -142,7 +143,7 @@ impl Drop for TrackSlice<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some((written, track)) = self.open.get() {
-            write_end(*written, Some(track), None, None);
+            write_end(*written, Some(track), When::NOW, None);
         }
     }
 }
@@ -152,10 +153,11 @@ impl Drop for TrackSlice<'_> {
 fn write_end(
     written: Written,
     track: Option<&Track<'_>>,
-    time_ns: Option<u64>,
+    when: When<'_>,
     arguments: Option<&mut Arguments<'_>>,
 ) {
     if written.bits != 0 {
-        thread::write_to(written, &Spec { time_ns, ..Spec::end(track) }, arguments);
+        let spec = Spec { time_ns: when.time, clock: when.clock, ..Spec::end(track) };
+        thread::write_to(written, &spec, arguments);
     }
 }

@@ -26,6 +26,7 @@ use protos::TrackEventType;
 
 use self::guard::{Slice, TrackSlice};
 use crate::category::{CategoryRef, Members};
+use crate::clock::other::When;
 use crate::event::Event;
 use crate::event::annotation_value::AnnotationValue;
 pub use crate::intern::EventName as Name;
@@ -66,8 +67,8 @@ impl<'s, 't> Site<'s, 't> {
     /// `ts = expression`.
     #[must_use]
     #[inline(always)]
-    pub fn time_ns(mut self, time_ns: u64) -> Self {
-        self.0.time_ns = Some(time_ns);
+    pub fn when(mut self, when: When<'s>) -> Self {
+        (self.0.time_ns, self.0.clock) = (when.time, when.clock);
         self
     }
 

@@ -19,6 +19,7 @@ use protos::TrackEventType;
 
 use crate::category::{CategoryRef, Members};
 use crate::clock;
+use crate::clock::other::When;
 use crate::event::counter_value::CounterValue;
 use crate::intern::EventName;
 use crate::on::ON;
@@ -58,7 +59,7 @@ impl Shared {
 impl Sticky for Counter<'static> {
     fn replay(&self, bits: u32, _: Members) {
         if let Some((time_ns, value)) = self.settled() {
-            write_counter(bits, &self.track, value, Some(time_ns));
+            write_counter(bits, &self.track, value, When::boot(time_ns));
         }
     }
 
@@ -74,7 +75,7 @@ impl Sticky for Counter<'static> {
 impl Sticky for State<'static> {
     fn replay(&self, bits: u32, members: Members) {
         if let Some((time_ns, value)) = self.settled() {
-            write_state(bits, members, &self.track, value.as_deref(), Some(time_ns));
+            write_state(bits, members, &self.track, value.as_deref(), When::boot(time_ns));
         }
     }
 
@@ -313,7 +314,7 @@ impl<'a> Counter<'a> {
     #[inline]
     pub fn record(&self, category: impl CategoryRef, value: impl Into<CounterValue>) {
         if category.bits() != 0 {
-            write_counter(category.members().instances(), &self.track, value.into(), None);
+            write_counter(category.members().instances(), &self.track, value.into(), When::NOW);
         }
     }
 
@@ -340,14 +341,14 @@ impl<'a> Counter<'a> {
         value: impl Into<CounterValue>,
     ) {
         if category.bits() != 0 {
-            let (bits, time_ns) = (category.members().instances(), time.boot_ns());
-            write_counter(bits, &self.track, value.into(), Some(time_ns));
+            let bits = category.members().instances();
+            write_counter(bits, &self.track, value.into(), time.when());
         }
     }
 }
 
 #[inline(never)]
-fn write_counter(bits: u32, track: &Track<'_>, value: CounterValue, time_ns: Option<u64>) {
+fn write_counter(bits: u32, track: &Track<'_>, value: CounterValue, when: When<'_>) {
     if bits == 0 {
         return;
     }
@@ -358,7 +359,8 @@ fn write_counter(bits: u32, track: &Track<'_>, value: CounterValue, time_ns: Opt
         name: EventName::None,
         track: Some(track),
         place: None,
-        time_ns,
+        time_ns: when.time,
+        clock: when.clock,
         value: Some(value),
     };
     thread::write(bits, &spec, None);
@@ -489,15 +491,15 @@ impl<'a> State<'a> {
     pub fn record(&self, category: impl CategoryRef, value: Option<&str>) {
         if category.bits() != 0 {
             let members = category.members();
-            write_state(members.instances(), members, &self.track, value, None);
+            write_state(members.instances(), members, &self.track, value, When::NOW);
         }
     }
 
     /// As [`record`](Self::record), at a time of the program ([`EventTime`]).
     pub fn record_at(&self, category: impl CategoryRef, time: impl EventTime, value: Option<&str>) {
         if category.bits() != 0 {
-            let (members, time_ns) = (category.members(), time.boot_ns());
-            write_state(members.instances(), members, &self.track, value, Some(time_ns));
+            let members = category.members();
+            write_state(members.instances(), members, &self.track, value, time.when());
         }
     }
 }
@@ -507,7 +509,7 @@ fn write_state(
     members: Members,
     track: &Track<'_>,
     value: Option<&str>,
-    time_ns: Option<u64>,
+    when: When<'_>,
 ) {
     if bits == 0 {
         return;
@@ -518,7 +520,8 @@ fn write_state(
         name: value.map_or(EventName::None, EventName::interned),
         track: Some(track),
         place: None,
-        time_ns,
+        time_ns: when.time,
+        clock: when.clock,
         value: None,
     };
     thread::write(bits, &spec, None);

@@ -1,11 +1,14 @@
-//! Times of the program as times of the boot clock, which traces have.
+//! Times of the program as times of events: those of the boot clock, which traces have, or of another one.
 
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::clock;
+use crate::clock::other::{ClockTime, CustomClock, When};
+use crate::on::ON;
 
 /// A time of the program: what the key `ts` of the macros and [`Counter::record_at`](crate::Counter::record_at) take.
-/// An `Instant`, a `SystemTime`, or a `u64`: nanoseconds of the boot clock, as [`now_ns`](crate::now_ns) has them.
+/// An `Instant`, a `SystemTime`, a `u64`: nanoseconds of the boot clock, as [`now_ns`](crate::now_ns) has them, or a
+/// time of another clock, such as `Clock::Monotonic.at(ns)` ([`Clock`](crate::Clock), [`CustomClock`]).
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -17,11 +20,18 @@ use crate::clock;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the time of an event",
     label = "not a time",
-    note = "a time is an `Instant`, a `SystemTime`, or a `u64`: nanoseconds of the boot clock"
+    note = "a time is an `Instant`, a `SystemTime`, a `u64`: ns of the boot clock, or `Clock::Monotonic.at(ns)`"
 )]
 pub trait EventTime {
     /// The time in nanoseconds of the boot clock.
     fn boot_ns(&self) -> u64;
+
+    /// The time as it is written.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn when(&self) -> When<'_> {
+        When::boot(self.boot_ns())
+    }
 }
 
 impl EventTime for u64 {
@@ -43,6 +53,27 @@ impl EventTime for Instant {
 impl EventTime for SystemTime {
     fn boot_ns(&self) -> u64 {
         from_now(Self::now().duration_since(*self).map_err(|later| later.duration()))
+    }
+}
+
+/// The event has it as it is, and readers convert it.
+impl EventTime for ClockTime<'_> {
+    fn boot_ns(&self) -> u64 {
+        self.on_boot_clock()
+    }
+
+    fn when(&self) -> When<'_> {
+        self.written()
+    }
+}
+
+impl CustomClock {
+    /// Relates it to the clock of the trace: it had `value` at `time`, which is best an `Instant` that was read right
+    /// before or after it. Each snapshot must be later than the one before on both clocks, or else it is ignored.
+    pub fn snapshot(&self, value: u64, time: impl EventTime) {
+        if ON {
+            self.add_snapshot(value, time.boot_ns());
+        }
     }
 }
 

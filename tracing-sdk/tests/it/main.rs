@@ -2,6 +2,7 @@
 #![cfg(all(feature = "in-process", not(feature = "off")))]
 
 mod alone;
+mod clocks;
 mod console;
 mod data_source;
 #[cfg(feature = "derive")]

@@ -5,10 +5,12 @@ use std::collections::HashMap;
 
 use super::numbers;
 use super::packet::{Packet, all, number, text};
-use crate::source::settings::{ABSOLUTE_CLOCK, CLEARED, INCREMENTAL_CLOCK};
+use crate::clock::other::boot_ns_of;
+use crate::source::settings::{ABSOLUTE_CLOCK, CLEARED, INCREMENTAL_CLOCK, TRACE_CLOCK};
 
 const INCREMENTAL: u64 = INCREMENTAL_CLOCK as u64;
 const ABSOLUTE: u64 = ABSOLUTE_CLOCK as u64;
+const TRACE: u64 = TRACE_CLOCK as u64;
 
 type Texts = HashMap<u64, String>;
 
@@ -75,7 +77,9 @@ impl Names {
                 self.last_ns
             }
             ABSOLUTE => time.wrapping_mul(self.unit_ns),
-            _ => time,
+            TRACE => time,
+            // This process has the snapshots, and reads the clocks of the kernel.
+            other => u32::try_from(other).map_or(time, |id| boot_ns_of(id, time)),
         }
     }
 

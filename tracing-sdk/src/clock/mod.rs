@@ -1,4 +1,7 @@
-//! The time of events: the boot clock of the kernel, or the same computed from a counter of the processor.
+//! The time of events: the boot clock of the kernel, or the same computed from a counter of the processor. Events that
+//! happened on another clock have its time: [`other`].
+
+pub(crate) mod other;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,8 +27,8 @@ pub(crate) fn use_counter() {
 ///
 /// For times that are computed: what the key `ts` of [`instant!`](crate::instant!) and
 /// [`Counter::record_at`](crate::Counter::record_at) take as `u64`, and timestamps of packets of a
-/// [data source](crate::data_source). An `Instant` and a `SystemTime` can be passed as they are, see
-/// [`EventTime`](crate::EventTime).
+/// [data source](crate::data_source). An `Instant`, a `SystemTime` and times of other [clocks](crate::Clock) can be
+/// passed as they are, see [`EventTime`](crate::EventTime).
 ///
 /// ```
 /// use tracing_sdk::{categories, instant, now_ns};
