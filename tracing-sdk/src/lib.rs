@@ -107,6 +107,7 @@ pub use self::clock::now_ns;
 pub use self::clock::other::{Clock, ClockTime, CustomClock};
 pub use self::event::annotate::{Annotate, List, Map, Value};
 pub use self::event::counter_value::CounterValue;
+pub use self::event::schema::register_extensions;
 pub use self::event::{Event, Priority};
 pub use self::flow::Flow;
 pub use self::intern::Location;
@@ -144,6 +145,25 @@ pub use os::socket::Address;
 
 /// Perfetto's schema: configs, and writers of packets.
 pub use protos;
+
+/// Encoders of messages, for fields of the program's own in events. Code that the package `pbzero-codegen` generates
+/// finds it by the option `runtime("::tracing_sdk::protozero")`.
+pub use protozero;
+/// Declares the writer of a message, with one line for each field, for [`Event::extension`].
+///
+/// ```
+/// // message Frame { optional uint64 number = 1; repeated Part parts = 2; }
+/// tracing_sdk::message_writer! { FrameWriter, "com.example.Frame";
+///     value number(u64) = 1 as uint64;
+///     message parts(PartWriter<'_>) = 2, parts_raw;
+/// }
+///
+/// // message Part { optional string name = 1; }
+/// tracing_sdk::message_writer! { PartWriter, "com.example.Part";
+///     value name(&str) = 1 as string;
+/// }
+/// ```
+pub use protozero::rt::writer as message_writer;
 
 /// What the macros use. Not for other code: it may change at any time.
 #[doc(hidden)]

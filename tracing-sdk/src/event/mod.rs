@@ -5,11 +5,13 @@
 //! | [`counter_value`] | the value of a counter |
 //! | [`mod@annotation_value`] | what call sites hand over |
 //! | [`annotate`] | values of annotations: the trait, and what a value is written with |
+//! | [`schema`] | schemas of the program's own fields |
 //! | [`types`] | types of the standard library as annotations |
 
 pub(crate) mod annotate;
 pub(crate) mod annotation_value;
 pub(crate) mod counter_value;
+pub(crate) mod schema;
 mod types;
 
 use protos::{DebugAnnotationWriter, TrackEventWriter};
@@ -253,24 +255,40 @@ impl<'e, 'p> Event<'e, 'p> {
         self
     }
 
-    /// The message itself, for every other field of `TrackEvent`.
+    /// The message itself, for every other field of `TrackEvent`, and for fields that have no writer.
+    ///
+    /// ```
+    /// # use tracing_sdk::{categories, instant};
+    /// use tracing_sdk::protozero::{Writer as _, field};
+    ///
+    /// # categories! { GPU = "gpu"; }
+    /// instant!(GPU, "frame", |event| {
+    ///     event.message().callstack_weight(0.5);
+    ///     // Number 7 in field 1 of an extension.
+    ///     let mut frame = event.message().scope_mut().nested::<9901>();
+    ///     field::uint64::<1>(&mut frame, 7);
+    /// });
+    /// ```
     pub fn message(&mut self) -> &mut TrackEventWriter<'p> {
         self.message
     }
 
-    /// Writes message field `N` of an extension of `TrackEvent`, with a writer that was generated from its schema.
+    /// Writes message field `N` of an extension of `TrackEvent`, with a writer that was generated from its schema, or
+    /// declared by [`message_writer!`](crate::message_writer).
     ///
-    /// A reader shows it if it knows the schema, from a packet with an `extension_descriptor` for example.
+    /// A reader shows it if it knows the schema: [`register_extensions`](crate::register_extensions).
     ///
     /// ```
     /// # use tracing_sdk::{categories, instant};
-    /// protozero::rt::writer! { FrameWriter, "com.example.Frame";
+    /// // message Frame { optional uint64 number = 1; optional string name = 2; }
+    /// tracing_sdk::message_writer! { FrameWriter, "com.example.Frame";
     ///     value number(u64) = 1 as uint64;
+    ///     value name(&str) = 2 as string;
     /// }
     ///
     /// # categories! { GPU = "gpu"; }
     /// instant!(GPU, "frame", |event| {
-    ///     event.extension::<9901, FrameWriter<'_>>().number(7);
+    ///     event.extension::<9901, FrameWriter<'_>>().number(7).name("first");
     /// });
     /// ```
     pub fn extension<'m, const N: u32, W: protozero::Writer<'m>>(&'m mut self) -> W {

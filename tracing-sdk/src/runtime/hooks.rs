@@ -30,6 +30,7 @@ use super::state::{Locked, RUNTIME, Runtime, lock};
 #[cfg(feature = "in-process")]
 use crate::callback;
 use crate::clock::other;
+use crate::event::schema;
 use crate::fork;
 use crate::interceptor;
 use crate::intern;
@@ -58,6 +59,7 @@ struct Locks {
     _names: intern::Locked,
     _interceptors: interceptor::Locked,
     _clocks: other::Locked,
+    _schemas: schema::Locked,
     #[cfg(feature = "log")]
     _log: crate::log::Locked,
     #[cfg(feature = "tracing")]
@@ -151,6 +153,7 @@ extern "C" fn before_fork() {
         _names: intern::lock_for_fork(),
         _interceptors: interceptor::lock_for_fork(),
         _clocks: other::lock_for_fork(),
+        _schemas: schema::lock_for_fork(),
         #[cfg(feature = "log")]
         _log: crate::log::lock_for_fork(),
         #[cfg(feature = "tracing")]

@@ -11,6 +11,7 @@ use super::{Arguments, Sequence, Spec};
 use crate::clock::other::CustomClock;
 use crate::event::annotate::Simple;
 use crate::event::annotation_value::AnnotationValue;
+use crate::event::schema;
 use crate::fields;
 use crate::intern::StaticName;
 use crate::source::settings::{
@@ -102,6 +103,7 @@ impl Sequence {
         drop(packet);
 
         self.describe_thread_time(now_ns);
+        self.write_schemas();
         // After a loss of one of them, the next event needs another opening.
         self.needs_opening = self.writer.is_dropping() || !self.write_late_ends(now_ns);
         !self.needs_opening
@@ -121,6 +123,13 @@ impl Sequence {
         drop(message);
         drop(packet);
         !self.writer.is_dropping()
+    }
+
+    fn write_schemas(&mut self) {
+        // After a loss the sequence opens again.
+        if !self.writer.is_dropping() {
+            schema::write(&mut self.writer);
+        }
     }
 
     fn describe_thread_time(&mut self, now_ns: u64) {

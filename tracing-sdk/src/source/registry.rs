@@ -276,7 +276,7 @@ pub(crate) fn clear(slot: usize) {
     }
 }
 
-/// As `clear`, for all instances. For tests, to which a service's clears would come at any time.
+/// As `clear`, for all instances. Also for tests, to which a service's clears would come at any time.
 pub fn clear_all() {
     for slot in 0..COUNT {
         clear(slot);
