@@ -35,6 +35,9 @@ pub(crate) const PAIRS_MAX: usize = 64;
 /// Begins and ends of a track that are put in order.
 pub(crate) const MARKS_MAX: usize = 4096;
 
+/// Levels of messages in a schema of extensions that are looked into. Each byte is read once for each level.
+pub(crate) const SCHEMA_LEVELS_MAX: usize = 16;
+
 /// Flows that `lint` remembers: each takes some 20 bytes.
 pub(crate) const FLOWS_MAX: usize = 1 << 20;
 

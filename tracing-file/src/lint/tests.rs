@@ -1,4 +1,5 @@
 use super::*;
+use crate::limits::SCHEMA_LEVELS_MAX;
 use crate::testing::trace_bytes;
 
 /// The findings of a trace of these packets, as `NAME VALUE` with the number of the packet in front.
@@ -309,9 +310,29 @@ fn what_an_event_carries_is_checked() {
     check_bytes(&with_bytes(b"\x1a\x01\x01"), &["1: packed_repeated_field 3"]);
     let extension = with_bytes(b"\xe2\xea\x04\x01x");
     check_bytes(&extension, &["1: unknown_extension_fields 9900"]);
-    let mut described = trace_bytes("packet { extension_descriptor { extension_set {} } }");
-    described.extend(&extension);
-    check_bytes(&described, &[]);
+    let check_described = |descriptor: &str, is_known| {
+        let packet = format!("packet {{ extension_descriptor {{ {descriptor} }} }}");
+        let trace = [trace_bytes(&packet), extension.clone()].concat();
+        let unknown: &[&str] = &["2: unknown_extension_fields 9900"];
+        check_bytes(&trace, if is_known { &[] } else { unknown });
+    };
+    let field =
+        |number, extendee| format!("extension {{ number: {number} extendee: '{extendee}' }}");
+    let file = |field: &str| format!("extension_set {{ file {{}} file {{ {field} }} }}");
+    let known = field(9900, ".perfetto.protos.TrackEvent");
+    check_described(&file(&known), true);
+    check_described(&file(&field(9900, "perfetto.protos.TrackEvent")), true);
+    check_described("extension_set_gzip: 'x'", true);
+    check_described("extension_set {}", false);
+    check_described(&file(&field(9901, ".perfetto.protos.TrackEvent")), false);
+    check_described(&file(&field(9900, ".perfetto.protos.TracePacket")), false);
+    // As many messages inside each other as are looked into, and one more.
+    for (levels, is_known) in [(0, true), (SCHEMA_LEVELS_MAX, true), (SCHEMA_LEVELS_MAX + 1, false)]
+    {
+        let (begin, end) = ("nested_type { ".repeat(levels), " }".repeat(levels));
+        let message = format!("message_type {{ {begin}{known}{end} }}");
+        check_described(&file(&message), is_known);
+    }
 }
 
 #[test]

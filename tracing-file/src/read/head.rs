@@ -21,7 +21,7 @@ pub(super) struct Head<'p> {
     pub(super) snapshot: Option<&'p [u8]>,
     pub(super) event: Option<&'p [u8]>,
     pub(super) descriptor: Option<&'p [u8]>,
-    pub(super) has_extensions: bool,
+    pub(super) extensions: Option<&'p [u8]>,
 }
 
 impl<'p> Head<'p> {
@@ -41,7 +41,7 @@ impl<'p> Head<'p> {
                 (58, Value::Varint(value)) => head.clock = Some(value as u32),
                 (59, Value::Len(body)) => head.defaults = Some(body),
                 (60, Value::Len(body)) => head.descriptor = Some(body),
-                (72, Value::Len(_)) => head.has_extensions = true,
+                (72, Value::Len(body)) => head.extensions = Some(body),
                 (87, Value::Varint(value)) => head.is_first = value != 0,
                 (98, Value::Varint(value)) => head.sequence.machine = value as u32,
                 _ => {}

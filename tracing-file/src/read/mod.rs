@@ -76,6 +76,7 @@ mod budget;
 mod clocks;
 mod decoded;
 mod event;
+mod extensions;
 mod found;
 mod head;
 mod interned;

@@ -193,7 +193,7 @@ problems! {
     Packed: Error, "packed_repeated_field", "field",
         "packed values are ignored or misread; write repeated numbers unpacked";
     ExtensionUnknown: Warning, "unknown_extension_fields", "field",
-        "no extension_descriptor packet came before, so the field may be lost; write one first";
+        "no extension_descriptor packet before has the field, so it may be lost; write one first";
     NoTrackEvents: Note, "no_track_events", "",
         "the config asks for track events and no program recorded one; compare its categories with the program's, and \
          check that the program connects (with tracing-sdk: `init`)";

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::budget::Budget;
 use super::clocks::{Clocks, is_of_sequence};
 use super::decoded::{CounterValue, Decoded, EventKind};
+use super::extensions::Extensions;
 use super::found::Found;
 use super::head::{EventHead, Head};
 use super::interned::{
@@ -27,7 +28,7 @@ pub(crate) struct State {
     pub(super) losses: u64,
     /// The sequence of the last packet.
     pub(super) last: SequenceId,
-    has_extensions: bool,
+    extensions: Extensions,
     /// For an event of a sequence that has no place left.
     pub(super) no_sequence: Sequence,
 }
@@ -42,7 +43,7 @@ impl State {
             found: Found::default(),
             losses: 0,
             last: SequenceId::default(),
-            has_extensions: false,
+            extensions: Extensions::default(),
             no_sequence: Sequence::default(),
         }
     }
@@ -61,7 +62,9 @@ impl State {
                 return None;
             }
         };
-        self.has_extensions |= head.has_extensions;
+        if let Some(descriptor) = head.extensions {
+            self.extensions.read(descriptor);
+        }
         self.last = head.sequence;
         let is_skipped = self.follow_sequence(&head);
         if let Some(snapshot) = head.snapshot {
@@ -334,7 +337,7 @@ impl State {
             self.find(Problem::Packed, field.into());
         }
         if let Some(field) = event.extension
-            && !self.has_extensions
+            && !self.extensions.has(field)
         {
             self.find(Problem::ExtensionUnknown, field.into());
         }
