@@ -5,7 +5,7 @@ use core::fmt;
 use protos::InitializeConnectionRequest;
 use protos::InitializeConnectionRequestProducerSMBScrapingMode as Mode;
 
-use super::startup::{Begun, StartupOptions};
+use super::startup::{Begun, MemorySizes, StartupOptions};
 use crate::connection::{FullQueue, is_queue_full};
 use crate::write::{ArbiterOptions, Park};
 use abi::error::OsError;
@@ -60,14 +60,6 @@ pub enum Scraping {
     On,
     /// No.
     Off,
-}
-
-/// Sizes of shared memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MemorySizes {
-    /// All pages together.
-    pub(super) whole_bytes: usize,
-    pub(super) page_bytes: usize,
 }
 
 impl ProducerOptions {

@@ -18,7 +18,6 @@ use std::time::Duration;
 use protos::DataSourceConfig;
 
 use super::event::SharedSource;
-use super::options::MemorySizes;
 use crate::connection::ConnectionWaker;
 use crate::data_source::{Ack, Instance};
 use crate::write::{Arbiter, ArbiterOptions, Park, Waker};
@@ -146,6 +145,14 @@ impl Waker for LateWaker {
             waker.wake();
         }
     }
+}
+
+/// Sizes of shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MemorySizes {
+    /// All pages together.
+    pub(super) whole_bytes: usize,
+    pub(super) page_bytes: usize,
 }
 
 /// The memory of startup instances, until a service has accepted or refused it.

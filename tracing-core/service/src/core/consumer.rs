@@ -146,11 +146,8 @@ impl Service {
         match request {
             Request::EnableTracing(_) | Request::CloneSession(_) => {}
             Request::DisableTracing(_) => {
-                self.reply_after(caller, session, |session| Step::Disable {
-                    session,
-                    immediate: false,
-                    error: None,
-                });
+                let disable = |session| Step::Disable { session, immediate: false, error: None };
+                self.reply_after(caller, session, disable);
             }
             Request::StartTracing(_) => self.reply_after(caller, session, Step::Start),
             Request::FreeBuffers(_) => {

@@ -102,9 +102,9 @@ impl Service {
                 return producer.open_command_stream(&mut cx.out, call);
             }
             Request::RegisterTraceWriter(r) => {
-                let (writer, buffer) = (r.trace_writer_id, r.target_buffer);
+                let writer = r.trace_writer_id.unwrap_or(0);
+                let buffer = r.target_buffer.unwrap_or(0);
                 let max = cx.config.limits.writers_per_producer_max;
-                let (writer, buffer) = (writer.unwrap_or(0), buffer.unwrap_or(0));
                 producer.register_writer(writer, buffer, max, &mut cx.accounts);
             }
             Request::UnregisterTraceWriter(r) => {
@@ -112,12 +112,10 @@ impl Service {
                 producer.unregister_writer(writer, &mut cx.accounts);
             }
             Request::NotifyDataSourceStarted(r) => {
-                let instance = InstanceId::new(r.data_source_id.unwrap_or(0));
+                let id = InstanceId::new(r.data_source_id.unwrap_or(0));
                 let refused = r.refused == Some(true);
                 let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
-                start::handle_instance_started(
-                    producer, instance, refused, sessions, consumers, cx,
-                );
+                start::handle_instance_started(producer, id, refused, sessions, consumers, cx);
             }
             Request::NotifyDataSourceStopped(r) => {
                 let key = (id, InstanceId::new(r.data_source_id.unwrap_or(0)));
