@@ -2,9 +2,10 @@
 //!
 //! A client makes its calls through the standard library and `sys`, which has the others, so that a traced program
 //! builds quickly. The feature `host` adds what a program needs that accepts connections; it uses `rustix`. Unsafe code
-//! is in `sys`, in [`shm`], which maps memory, in `counter`, which reads a register, in `thread/pthread`, which starts
-//! threads, and in `socket/names`, which reads a type that `rustix` lacks. The system calls that only a daemon makes
-//! are in the crate `daemon`, module `system`.
+//! is in `sys`, in [`shm`], which maps memory, in `counter`, which reads a register, in `thread/pthread` and
+//! `thread/own_descriptors`, which start threads and give them descriptors of their own, and in `socket/names`, which
+//! reads a type that `rustix` lacks. The system calls that only a daemon makes are in the crate `daemon`, module
+//! `system`.
 //!
 //! | file | calls | for |
 //! |---|---|---|
@@ -26,11 +27,11 @@
 //! | `socket/listen` | `socket`, `bind`, `listen`, `accept4`, `connect`, `stat`, `unlink`, `chmod` | listening |
 //! | `socket/names` | `getsockname`, `getpeername` | addresses of sockets |
 //! | `socket/open_socket` | `fstat`, `socketpair`, `dup3` | sockets of a process that forks |
-//! | `socket/stream` | `socket`, `connect`, `sendmsg`, `recvmsg`, `getsockopt`, `ioctl` (`SIOCOUTQ`), `shutdown` | talking to peers |
+//! | `socket/stream` | `socket`, `connect`, `sendmsg`, `recvmsg`, `getsockopt`, `ioctl`, `shutdown` | talking to peers |
 //! | `socket/vsock` | `socket`, `bind`, `listen`, `connect` | virtual machines |
 //! | `sys` | those that the standard library lacks | the calls of a client |
 //! | `thread` | `gettid`, `getpriority`, `setpriority`, `pthread_create` ... | the calling thread, and new ones |
-//! | `thread/own_descriptors` | `unshare`, `close_range` | a thread whose descriptors are closed when it ends |
+//! | `thread/own_descriptors` | `unshare`, `close_range` | a thread that closes its descriptors by its end |
 //! | `thread/scheduling` | `setpriority`, `sched_setscheduler` | a thread that runs faster for a session |
 
 #![allow(clippy::disallowed_methods, reason = "clocks are read here")]

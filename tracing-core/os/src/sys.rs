@@ -351,8 +351,8 @@ fn message(slices: *mut libc::iovec, len: usize) -> libc::msghdr {
     message
 }
 
-/// `ioctl(SIOCOUTQ)`, which has the number of `TIOCOUTQ`: the memory of what was sent and not received. Zero if the socket
-/// has none such.
+/// `ioctl(SIOCOUTQ)`, which has the number of `TIOCOUTQ`: the memory of what was sent and not received. Zero if the
+/// socket has none such.
 #[cfg(feature = "host")]
 pub(crate) fn bytes_unreceived(socket: BorrowedFd<'_>) -> usize {
     let mut bytes: c_int = 0;

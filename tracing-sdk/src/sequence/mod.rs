@@ -56,8 +56,8 @@ use crate::track::{Track, describe};
 const TRACKS_MAX: usize = 8192;
 /// The longest chain of parents. Readers refuse 100 levels.
 const DEPTH_MAX: usize = 90;
-/// While events are lost, memory is asked for again after this time. The writer itself counts bytes instead, which would
-/// take a thread that records once a second about twenty seconds.
+/// While events are lost, memory is asked for again after this time. The writer itself counts bytes instead, which
+/// would take a thread that records once a second about twenty seconds.
 const RETRY_NS: u64 = 1_000_000;
 
 /// Events of this process that were lost because shared memory was full.

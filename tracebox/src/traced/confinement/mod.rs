@@ -52,8 +52,8 @@ impl fmt::Display for Confinement {
     }
 }
 
-/// Confines this thread, and those that it starts; system calls are restricted in all threads of the process.
-/// The threads that write the log, watch the loop and close sockets run before, and keep the rights to files that they do
+/// Confines this thread, and those that it starts; system calls are restricted in all threads of the process. The
+/// threads that write the log, watch the loop and close sockets run before, and keep the rights to files that they do
 /// not use.
 pub(super) fn confine(folders: &Folders) -> Confinement {
     let traces: Vec<String> = folders.traces.iter().map(console::name).collect();

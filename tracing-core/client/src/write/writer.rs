@@ -139,8 +139,8 @@ impl TraceWriter {
         Some(ShortPacket::new(fragment, &mut self.short_bytes))
     }
 
-    /// While packets are dropped: the next one asks for a chunk. Without this, one asks after 1024 bytes of dropped packets
-    /// and after a [`flush`](Self::flush), because each attempt locks the arbiter and scans all pages.
+    /// While packets are dropped: the next one asks for a chunk. Without this, one asks after 1024 bytes of dropped
+    /// packets and after a [`flush`](Self::flush), because each attempt locks the arbiter and scans all pages.
     pub fn retry(&mut self) {
         self.stream.sink_mut().retry();
     }

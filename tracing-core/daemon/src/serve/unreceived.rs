@@ -1,9 +1,9 @@
 //! Sockets of connections that have ended, and whose peers have not received all that was sent to them.
 //!
-//! The kernel keeps what was sent until the peer receives it or is gone, on the account of this process's control group,
-//! also when this end is closed. So the socket stays open, and keeps its place among the connections of its user
-//! ([`connections`](super::connections)): a user that connects, asks, and leaves without receiving the answer, again and
-//! again, is refused soon.
+//! The kernel keeps what was sent until the peer receives it or is gone, on the account of this process's control
+//! group, also when this end is closed. So the socket stays open, and keeps its place among the connections of its user
+//! ([`connections`](super::connections)): a user that connects, asks, and leaves without receiving the answer, again
+//! and again, is refused soon.
 //!
 //! ```text
 //!   connection ends ──┬── all was received ─────────────────────────────┬──> closer, and the place is free

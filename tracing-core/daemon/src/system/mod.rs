@@ -1,7 +1,8 @@
 //! The system calls that only a daemon makes: files, signals, sockets that were passed.
 //!
 //! The calls go through the standard library, `os` or, with the feature `host`, `rustix` and `signal-hook`; except in
-//! two files with unsafe code: [`memory`], which asks for pages, and `writeback`, whose call none of them has.
+//! three files with unsafe code: [`memory`], which asks for pages, `writeback`, whose call none of them has, and
+//! `closer/sockets`, whose threads have descriptors of their own.
 //!
 //! | file | calls | for |
 //! |---|---|---|

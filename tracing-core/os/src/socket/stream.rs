@@ -203,7 +203,8 @@ impl Stream {
         let _ = sys::set_option(self.fd.as_fd(), libc::SO_SNDBUF, bytes);
     }
 
-    /// What was sent and not received by the peer, as memory of the kernel in bytes. Zero for families other than AF_UNIX.
+    /// What was sent and not received by the peer, as memory of the kernel in bytes. Zero for families other than
+    /// AF_UNIX.
     #[cfg(feature = "host")]
     #[must_use]
     pub fn bytes_unreceived(&self) -> usize {

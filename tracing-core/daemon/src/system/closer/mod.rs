@@ -11,22 +11,22 @@
 //!                    waiting of root   ──┘    two of them for root and the user of the daemon
 //! ```
 //!
-//! The threads start when they are needed and end with the closer. A thread that waits in a `close` has no
-//! descriptor any more, but those that wait for a thread do. Therefore a user whose descriptor takes longer than
-//! [`STUCK_NS`] is *stuck*: the connection that passed it is cut, and no descriptor of that user is received until
-//! the thread is back. The same holds while too many descriptors of a user wait, or of all users but root and that of
-//! the daemon: what more a peer sends is not received, and its connection is cut ([`NoRoom`]). A descriptor that waits
-//! in a connection for the rest of its request counts, too ([`PeerFd`]). Users with next to none have a part of their
-//! own, so that a few users cannot keep all others out.
+//! The threads start when they are needed and end with the closer. A thread that waits in a `close` has no descriptor
+//! any more, but those that wait for a thread do. Therefore a user whose descriptor takes longer than [`STUCK_NS`] is
+//! *stuck*: the connection that passed it is cut, and no descriptor of that user is received until the thread is back.
+//! The same holds while too many descriptors of a user wait, or of all users but root and that of the daemon: what more
+//! a peer sends is not received, and its connection is cut ([`NoRoom`]). A descriptor that waits in a connection for
+//! the rest of its request counts, too ([`PeerFd`]). Users with next to none have a part of their own, so that a few
+//! users cannot keep all others out.
 //!
 //! Fifteen users together can use all threads but two. Then what other users passed waits. The last two threads are for
 //! root and the user of the daemon.
 //!
-//! Where no thread can have descriptors of its own (before Linux 5.9, or in a container that forbids it), sockets wait for
-//! these threads, too. One that waits does not count, because its connection has a place among those of its user until it
-//! is closed. A connection that was refused has no such place. While too many of one listener wait, that one accepts
-//! nothing: they would take the descriptors of all. Users have no shares there: the kernel tells the user of a connection
-//! once it is accepted, and then it can be neither closed nor given back.
+//! Where no thread can have descriptors of its own (before Linux 5.9, or in a container that forbids it), sockets wait
+//! for these threads, too. One that waits does not count, because its connection has a place among those of its user
+//! until it is closed. A connection that was refused has no such place. While too many of one listener wait, that one
+//! accepts nothing: they would take the descriptors of all. Users have no shares there: the kernel tells the user of a
+//! connection once it is accepted, and then it can be neither closed nor given back.
 //!
 //! The closer does not change the options of a socket that it closes, such as `SO_LINGER`: other processes may share
 //! it, and files of other kinds wait, too.
@@ -253,7 +253,8 @@ impl Closer {
         Self(Arc::new(Shared { max, sockets, ..Shared::default() }))
     }
 
-    /// Closes the socket of a connection without waiting. It comes back where there is no thread for it, or too many wait.
+    /// Closes the socket of a connection without waiting. It comes back where there is no thread for it, or too many
+    /// wait.
     pub(crate) fn end_socket(&self, socket: Stream) -> Result<(), Stream> {
         match &self.0.sockets {
             Some(sockets) => sockets.close(socket),

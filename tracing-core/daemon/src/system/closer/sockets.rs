@@ -133,8 +133,8 @@ fn start_next(shared: &Arc<Shared>, receiver: &Stream, sockets: &[OwnedFd]) -> b
     let (shared, receiver) = (Arc::clone(shared), receiver.as_fd().as_raw_fd());
     let (tell, told) = mpsc::channel();
     let next = move || {
-        // SAFETY: this thread uses no other descriptors than its copies, which are open until it has told that it closed
-        // those of the sockets, and descriptors that it opens.
+        // SAFETY: this thread uses no other descriptors than its copies, which are open until it has told that it
+        // closed those of the sockets, and descriptors that it opens.
         if unsafe { thread::copy_descriptors() }.is_err() {
             return;
         }

@@ -318,7 +318,7 @@ fn sockets_are_closed_without_waiting() {
     assert_eq!(closer.pending(), 0, "no other thread has to wait");
 }
 
-/// Also if they come faster than they are closed. The threads keep none.
+/// Sockets that come faster than they are closed are closed all the same.
 #[test]
 fn many_sockets_are_closed() {
     let closer = Closer::start(CloserLimits::new(0, OWN_UID));

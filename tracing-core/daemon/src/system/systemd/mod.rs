@@ -63,9 +63,9 @@ pub(super) fn listen_fds_from(
     Ok(inherited)
 }
 
-/// Tells the service manager that started this process `state`: lines such as `READY=1`. Nothing happens if there is none
-/// (`NOTIFY_SOCKET` is not set, or empty). No socket stays open: one that can send datagrams reaches all services of the
-/// machine.
+/// Tells the service manager that started this process `state`: lines such as `READY=1`. Nothing happens if there is
+/// none (`NOTIFY_SOCKET` is not set, or empty). No socket stays open: one that can send datagrams reaches all services
+/// of the machine.
 ///
 /// # Errors
 /// When nobody listens at the address in the variable, or the datagram cannot be sent.
