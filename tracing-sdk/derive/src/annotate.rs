@@ -3,7 +3,9 @@
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote};
 use syn::ext::IdentExt as _;
-use syn::{Data, DeriveInput, Error, Field, Fields, Ident, Index, Result, WherePredicate};
+use syn::{
+    Data, DataEnum, DeriveInput, Error, Field, Fields, Ident, Index, Result, WherePredicate,
+};
 
 /// The attributes of a field or variant.
 #[derive(Default)]
@@ -78,37 +80,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             });
             write_fields(&name, &data.fields, &fields, &quote!(value))?
         }
-        Data::Enum(data) => {
-            let arms = data.variants.iter().map(|variant| {
-                let ident = &variant.ident;
-                let options = Options::parse(&variant.attrs)?;
-                let name = options.rename.unwrap_or_else(|| ident.unraw().to_string());
-                let bound = bindings(&variant.fields);
-                let pattern = match &variant.fields {
-                    Fields::Named(fields) => {
-                        let names = fields.named.iter().map(|field| &field.ident);
-                        quote!(Self::#ident { #(#names: #bound),* })
-                    }
-                    Fields::Unnamed(_) => quote!(Self::#ident(#(#bound),*)),
-                    Fields::Unit => quote!(Self::#ident),
-                };
-                let fields: Vec<_> = bound.iter().map(|name| quote!(#name)).collect();
-                let body = match variant.fields {
-                    Fields::Unit => quote!(value.str(#name)),
-                    _ => {
-                        let inner = write_fields(&name, &variant.fields, &fields, &quote!(value))?;
-                        quote! {
-                            value.map(|map| {
-                                map.entry_with(#name, |value| #inner);
-                            })
-                        }
-                    }
-                };
-                Ok(quote!(#pattern => { #(let _ = #bound;)* #body }))
-            });
-            let arms = arms.collect::<Result<Vec<_>>>()?;
-            quote!(match self { #(#arms)* })
-        }
+        Data::Enum(data) => write_variants(data)?,
         Data::Union(_) => {
             return Err(Error::new_spanned(
                 &input.ident,
@@ -131,6 +103,39 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             #is_absent
         }
     })
+}
+
+/// Writes the variant that an enum has.
+fn write_variants(data: &DataEnum) -> Result<TokenStream> {
+    let arms = data.variants.iter().map(|variant| {
+        let ident = &variant.ident;
+        let options = Options::parse(&variant.attrs)?;
+        let name = options.rename.unwrap_or_else(|| ident.unraw().to_string());
+        let bound = bindings(&variant.fields);
+        let pattern = match &variant.fields {
+            Fields::Named(fields) => {
+                let names = fields.named.iter().map(|field| &field.ident);
+                quote!(Self::#ident { #(#names: #bound),* })
+            }
+            Fields::Unnamed(_) => quote!(Self::#ident(#(#bound),*)),
+            Fields::Unit => quote!(Self::#ident),
+        };
+        let fields: Vec<_> = bound.iter().map(|name| quote!(#name)).collect();
+        let body = match variant.fields {
+            Fields::Unit => quote!(value.str(#name)),
+            _ => {
+                let inner = write_fields(&name, &variant.fields, &fields, &quote!(value))?;
+                quote! {
+                    value.map(|map| {
+                        map.entry_with(#name, |value| #inner);
+                    })
+                }
+            }
+        };
+        Ok(quote!(#pattern => { #(let _ = #bound;)* #body }))
+    });
+    let arms = arms.collect::<Result<Vec<_>>>()?;
+    Ok(quote!(match self { #(#arms)* }))
 }
 
 /// The value of the field that a struct is shown as, if that is so.
