@@ -70,6 +70,7 @@ fn run(name: &str, words: &[OsString], program: Program) -> Ending {
     let plan = plan::plan(args, program)?;
     if let (Program::Tracebox, Plan::Record(request)) = (program, &plan) {
         misread_arguments::refuse_programs(request)?;
+        misread_arguments::refuse_command(words, request)?;
     }
     if program == Program::Tracebox
         && !matches!(plan, Plan::Version | Plan::ResetGuardrails | Plan::Record(_))

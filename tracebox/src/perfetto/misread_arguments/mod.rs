@@ -1,8 +1,9 @@
 //! Words of a command line that are meant as something else than events: files, and programs.
 
+use std::ffi::OsString;
 use std::path::Path;
 
-use crate::config::ConfigSource;
+use crate::config::{ConfigSource, light};
 use crate::failure::Failure;
 use crate::recorder::request::RecordRequest;
 use crate::spelling::edit_distance;
@@ -36,6 +37,16 @@ pub(super) fn refuse_files(words: &[String]) -> Result<(), Failure> {
             "{file} is a file: to record with a config of text, add `-c {file} --txt`"
         )))
     })
+}
+
+/// Refuses a command behind `--`: only `record` runs one. The words behind it are no events then.
+pub(super) fn refuse_command(words: &[OsString], request: &RecordRequest) -> Result<(), Failure> {
+    let ConfigSource::Light(light) = &request.config.source else { return Ok(()) };
+    if words.iter().any(|word| word == "--") && light::check(light).is_err() {
+        let text = "to record while a command runs, use `tracebox record -o FILE -- COMMAND`";
+        return Err(Failure::new(text));
+    }
+    Ok(())
 }
 
 /// Refuses a first word that is, or looks like, the name of a program. Other words are events or categories of light

@@ -28,4 +28,9 @@ fn words() {
         "{far}"
     );
     assert!(error(&[""]).is_some());
+    for word in ["/bin/ls", "sched/", "/sched_switch", "events/sched/sched_switch"] {
+        let expected = format!("{word:?} is no event: the name of an event is GROUP/NAME, as in ");
+        let error = error(&["sched", word]).unwrap_or_default();
+        assert!(error.starts_with(&expected), "{error}");
+    }
 }
