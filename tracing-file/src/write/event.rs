@@ -154,6 +154,16 @@ struct Draft {
     error: Option<WriteError>,
 }
 
+/// Texts that are interned, each kind with numbers of its own.
+#[derive(Clone, Copy)]
+enum Texts {
+    /// Of events.
+    Names,
+    Categories,
+    /// Of annotations.
+    ArgNames,
+}
+
 impl<'t, W: Write, K> Event<'t, W, K> {
     pub(super) fn new(
         trace: &'t mut TraceFile<W>,
@@ -205,14 +215,7 @@ impl<'t, W: Write, K> Event<'t, W, K> {
         name: &str,
         fill: impl FnOnce(&mut protos::DebugAnnotationWriter<'_>),
     ) -> Self {
-        let is_on = self.trace.options.interning;
-        let number = if is_on { self.trace.arg_names.name(name) } else { Name::Full };
-        if let Name::New(iid) = number {
-            let defined = self.trace.define(|data| {
-                data.debug_annotation_names().iid(iid).name(name);
-            });
-            self.note(defined);
-        }
+        let number = self.intern(Texts::ArgNames, name);
         let put = self.trace.put(|event| {
             let mut annotation = event.debug_annotations();
             match number {
@@ -226,14 +229,7 @@ impl<'t, W: Write, K> Event<'t, W, K> {
     }
 
     pub(super) fn named(mut self, name: &str) -> Self {
-        let is_on = self.trace.options.interning;
-        let number = if is_on { self.trace.names.name(name) } else { Name::Full };
-        if let Name::New(iid) = number {
-            let defined = self.trace.define(|data| {
-                data.event_names().iid(iid).name(name);
-            });
-            self.note(defined);
-        }
+        let number = self.intern(Texts::Names, name);
         let put = self.trace.put(|event| {
             match number {
                 Name::Full => event.name(name),
@@ -284,6 +280,34 @@ impl<'t, W: Write, K> Event<'t, W, K> {
         self
     }
 
+    /// How to name `text` in this event, which defines a text that is new.
+    fn intern(&mut self, texts: Texts, text: &str) -> Name {
+        if !self.trace.options.interning {
+            return Name::Full;
+        }
+        let interner = match texts {
+            Texts::Names => &mut self.trace.names,
+            Texts::Categories => &mut self.trace.categories,
+            Texts::ArgNames => &mut self.trace.arg_names,
+        };
+        let name = interner.name(text);
+        if let Name::New(iid) = name {
+            let defined = self.trace.define(|data| match texts {
+                Texts::Names => {
+                    data.event_names().iid(iid).name(text);
+                }
+                Texts::Categories => {
+                    data.event_categories().iid(iid).name(text);
+                }
+                Texts::ArgNames => {
+                    data.debug_annotation_names().iid(iid).name(text);
+                }
+            });
+            self.note(defined);
+        }
+        name
+    }
+
     fn note(&mut self, result: Result<(), WriteError>) {
         if let (Err(error), Some(draft)) = (result, &mut self.draft) {
             draft.error.get_or_insert(error);
@@ -303,14 +327,7 @@ impl<'t, W: Write, K> Event<'t, W, K> {
 impl<W: Write, K: Sliced> Event<'_, W, K> {
     /// Adds a category.
     pub fn category(mut self, name: &str) -> Self {
-        let is_on = self.trace.options.interning;
-        let number = if is_on { self.trace.categories.name(name) } else { Name::Full };
-        if let Name::New(iid) = number {
-            let defined = self.trace.define(|data| {
-                data.event_categories().iid(iid).name(name);
-            });
-            self.note(defined);
-        }
+        let number = self.intern(Texts::Categories, name);
         let put = self.trace.put(|event| {
             match number {
                 Name::Full => event.categories(name),
