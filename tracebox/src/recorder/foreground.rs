@@ -97,7 +97,7 @@ impl Control for Foreground {
     fn handle_absent_sources(&self, names: &[String]) {
         for name in names {
             console::log(&format!(
-                "No data source {name} here: nothing of it will be recorded unless it comes"
+                "No data source {name} here: nothing of it is recorded until a producer offers it"
             ));
         }
     }
