@@ -3,7 +3,7 @@
 use proc_macro2::Span;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Attribute, Expr, Ident, LitInt, Token, parenthesized};
+use syn::{Attribute, Expr, Ident, LitInt, LitStr, Token, parenthesized};
 
 use crate::kind::{self, Kind};
 
@@ -48,6 +48,10 @@ pub(crate) struct Flags {
     pub(crate) required: Option<Span>,
     pub(crate) or_unknown: Option<Span>,
     pub(crate) default: Option<Expr>,
+    /// Name in the schema.
+    pub(crate) name: Option<LitStr>,
+    /// Name in JSON.
+    pub(crate) json: Option<LitStr>,
 }
 
 /// One parsed `#[pb(...)]`.
@@ -196,13 +200,46 @@ fn flags(input: ParseStream<'_>) -> syn::Result<Flags> {
                 input.parse::<Token![=]>()?;
                 flags.default.replace(input.parse()?).is_some()
             }
+            "name" => flags.name.replace(field_name(input, &word)?).is_some(),
+            "json" => flags.json.replace(text(input, &word, "@id")?).is_some(),
             other => return Err(syn::Error::new(word.span(), unknown_flag(other))),
         };
         if again {
-            return Err(syn::Error::new(word.span(), format!("`{word}` is given twice")));
+            return Err(twice(&word));
         }
     }
     Ok(flags)
+}
+
+fn twice(word: &Ident) -> syn::Error {
+    syn::Error::new(word.span(), format!("`{word}` is given twice"))
+}
+
+/// The text behind a word: `= "TEXT"`.
+fn text(input: ParseStream<'_>, word: &Ident, example: &str) -> syn::Result<LitStr> {
+    if !input.peek(Token![=]) {
+        let message = format!("`{word}` has a text, as in `{word} = \"{example}\"`");
+        return Err(syn::Error::new(word.span(), message));
+    }
+    input.parse::<Token![=]>()?;
+    input.parse()
+}
+
+/// Whether a schema may have this name.
+pub(crate) fn is_name(name: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    name.starts_with(|c: char| is_letter(c) && !c.is_ascii_digit()) && name.chars().all(is_letter)
+}
+
+fn field_name(input: ParseStream<'_>, word: &Ident) -> syn::Result<LitStr> {
+    let name = text(input, word, "note")?;
+    if is_name(&name.value()) {
+        return Ok(name);
+    }
+    Err(syn::Error::new(
+        name.span(),
+        "the name of a field has ASCII letters, digits and underscores",
+    ))
 }
 
 fn unknown_flag(name: &str) -> String {
@@ -211,7 +248,8 @@ fn unknown_flag(name: &str) -> String {
         "tag" => "write the number without `tag`, as in #[pb(uint32, 3)]".into(),
         "utf8" => "delete `utf8`: a string that is not UTF-8 is an error without a word".into(),
         _ => format!(
-            "`{name}` is not one of `repeated`, `packed`, `boxed`, `required`, `or_unknown`, `default = ...`"
+            "`{name}` is not one of `repeated`, `packed`, `boxed`, `required`, `or_unknown`, `default = ...`, \
+             `name = \"...\"`, `json = \"...\"`"
         ),
     }
 }
@@ -229,15 +267,59 @@ pub(crate) fn find(attrs: &[Attribute], owner: &Ident, what: &str) -> syn::Resul
     }
 }
 
-/// Where the `#[pb(...)]` of a struct says `skip_unknown`, if it does.
-pub(crate) fn skips_unknown(attrs: &[Attribute], owner: &Ident) -> syn::Result<Option<Span>> {
-    let Some(attr) = one(attrs, owner, "struct")? else { return Ok(None) };
-    let word: Ident = attr.parse_args()?;
-    if word != "skip_unknown" {
-        let message = format!("`{word}` is none of `crate = ...`, `skip_unknown`");
-        return Err(syn::Error::new(word.span(), message));
+/// What the `#[pb(...)]` above a struct says.
+#[derive(Default)]
+pub(crate) struct Above {
+    /// Where it says `skip_unknown`.
+    pub(crate) skips_unknown: Option<Span>,
+    /// Full name in the schema.
+    pub(crate) name: Option<LitStr>,
+}
+
+impl Parse for Above {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let mut above = Self::default();
+        loop {
+            let word: Ident = input.parse()?;
+            let again = match word.to_string().as_str() {
+                "skip_unknown" => above.skips_unknown.replace(word.span()).is_some(),
+                "name" => above.name.replace(full_name(input, &word)?).is_some(),
+                _ => {
+                    let message = format!(
+                        "`{word}` is none of `crate = ...`, `name = \"...\"`, `skip_unknown`"
+                    );
+                    return Err(syn::Error::new(word.span(), message));
+                }
+            };
+            if again {
+                return Err(twice(&word));
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+            if input.is_empty() {
+                return Ok(above);
+            }
+        }
     }
-    Ok(Some(word.span()))
+}
+
+fn full_name(input: ParseStream<'_>, word: &Ident) -> syn::Result<LitStr> {
+    let name = text(input, word, "shop.Order")?;
+    if name.value().split('.').all(is_name) {
+        return Ok(name);
+    }
+    let message =
+        "a full name is the package and the message, as in \"shop.Order\", without a dot in front";
+    Err(syn::Error::new(name.span(), message))
+}
+
+/// What stands above a struct.
+pub(crate) fn above(attrs: &[Attribute], owner: &Ident) -> syn::Result<Above> {
+    match one(attrs, owner, "struct")? {
+        Some(attr) => attr.parse_args(),
+        None => Ok(Above::default()),
+    }
 }
 
 /// The `#[pb(...)]` among `attrs`, if there is one.

@@ -22,14 +22,17 @@
 //! #[pb(unknown)]                 protozero::UnknownFields: what the struct does not know, verbatim
 //! #[pb(unknown, extensions)]     the same, of a message that is open to extensions
 //! #[pb(skip_unknown)]            above a struct without that field: what it does not know is dropped
+//! #[pb(name = "shop.Order")]     above a struct: it has that name in the schema, and a descriptor
+//! #[pb(KIND, NUMBER, name = "..")]  the name of a field in the schema, if it is not that in Rust
+//! #[pb(KIND, NUMBER, json = "..")]  the name of a field in JSON, if it is not made of that in the schema
 //!
 //! KIND = int32 int64 uint32 uint64 sint32 sint64 fixed32 fixed64 sfixed32 sfixed64
 //!        float double bool string bytes enumeration message group
 //! ```
 //!
-//! The type of a `string` is `String`, `Cow<str>` or `Box<str>`; that of `bytes` is `Vec<u8>`, `Cow<[u8]>`, `Box<[u8]>`
-//! or `bytes::Bytes`. A struct with a lifetime that derives `MessageView` may also use `&str`, `&[u8]`, and `Cow`s that
-//! borrow from the input.
+//! The type of a `string` is `String`, `Cow<str>`, `Box<str>` or `protozero::SharedStr`; that of `bytes` is `Vec<u8>`,
+//! `Cow<[u8]>`, `Box<[u8]>` or `bytes::Bytes`. A struct with a lifetime that derives `MessageView` may also use `&str`,
+//! `&[u8]`, and `Cow`s that borrow from the input.
 //!
 //! A field is unknown if the struct does not list its number, if its wire type is not that of its kind, if a closed
 //! enumeration lacks its number, if it is a string that is not UTF-8 and says `or_unknown`, or if it is a map entry
@@ -56,11 +59,22 @@
 //! struct Mode(i32);                        Mode::OFF, Mode::ON, and any other number
 //! ```
 //!
+//! A struct with a name, `#[pb(name = "shop.Order")]`, implements `protozero::Named`: its descriptor is made of the
+//! attributes. So `protozero::json::to_string(&order)` and `json::from_str::<Order>(text)` work, and the text format and
+//! reflection have `Order::DESCRIPTOR`, as for generated messages:
+//!
+//! - the messages in its fields, and those in its oneofs, need a name and a descriptor, too; generated ones have both
+//!   with the API kind `descriptor`;
+//! - a field and a oneof have the name that they have in Rust, without `r#`, and a variant of a oneof has its name in
+//!   snake case. No two fields may have the same name, also in JSON, where it is in `lowerCamelCase`;
+//! - extensions are not part of it, and a struct with type parameters has no name, as it would be that of several
+//!   messages. What shall have a name and no descriptor implements `Named` by hand.
+//!
 //! If the crate is renamed, or re-exported by another crate, an attribute gives its path:
 //!
 //! ```text
 //! #[derive(my_sdk::protozero::Message)]
-//! #[pb(crate = my_sdk::protozero)]         before other words, if any: crate = .., skip_unknown
+//! #[pb(crate = my_sdk::protozero)]         before other words, if any: crate = .., name = "..", skip_unknown
 //! struct Order { ... }
 //! ```
 //!

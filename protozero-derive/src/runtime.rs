@@ -96,6 +96,17 @@ fn after_colons(out: &[TokenTree]) -> bool {
 fn is_keyword(word: &str) -> bool {
     matches!(
         word,
-        "impl" | "for" | "use" | "as" | "dyn" | "mut" | "const" | "in" | "return" | "where"
+        "impl"
+            | "for"
+            | "use"
+            | "as"
+            | "dyn"
+            | "mut"
+            | "const"
+            | "in"
+            | "return"
+            | "where"
+            // The lifetime.
+            | "static"
     )
 }

@@ -1,6 +1,6 @@
 //! Static descriptors: names, numbers and types of a schema. Only the text format, JSON, dynamic messages and
-//! reflection use them. Generated code contains them if it is told to; they can be written by hand:
-//! [`Named`](crate::Named) has an example.
+//! reflection use them. Generated code contains them if it is told to, a derived struct with a name has one, and they
+//! can be written by hand: [`Named`](crate::Named) has examples.
 //!
 //! Messages refer to each other through functions, because the references of a schema may be
 //! circular.

@@ -76,6 +76,11 @@ pub fn enum_from_number<E: Enumeration>(number: i32) -> Result<E, UnknownNumber>
     if known { Ok(E::from_i32(number)) } else { Err(unknown) }
 }
 
+/// The value, if its number has a name: for accessors as prost has them.
+pub fn known<E: Enumeration>(value: E) -> Option<E> {
+    value.name().is_some().then_some(value)
+}
+
 /// A text is not a value of an enumeration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

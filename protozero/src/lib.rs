@@ -95,6 +95,9 @@ extern crate self as protozero;
 extern crate std;
 
 pub mod decode;
+#[cfg(feature = "alloc")]
+#[doc(hidden)]
+pub mod described;
 pub mod descriptor;
 #[cfg(feature = "text")]
 pub mod dynamic;
@@ -227,6 +230,56 @@ mod guide {
     /// let _ = protozero::Message::encode_to_vec(&Listed::<Empty>::default());
     /// ```
     mod oneofs {}
+
+    /// All messages in a struct with a name have one, also those in its oneofs.
+    ///
+    /// ```
+    /// #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
+    /// #[pb(skip_unknown, name = "Inner")]
+    /// struct Inner;
+    /// #[derive(protozero::Oneof, Clone, Debug, PartialEq)]
+    /// enum Choice { #[pb(message, 1)] One(Inner) }
+    /// #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
+    /// #[pb(skip_unknown, name = "Outer")]
+    /// struct Outer {
+    ///     #[pb(oneof, 1)] choice: Option<Choice>,
+    ///     #[pb(message, 2)] inner: Option<Inner>,
+    /// }
+    /// ```
+    ///
+    /// ```compile_fail,E0277
+    /// #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
+    /// #[pb(skip_unknown)]
+    /// struct Inner;
+    /// #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
+    /// #[pb(skip_unknown, name = "Outer")]
+    /// struct Outer { #[pb(message, 2)] inner: Option<Inner> }
+    /// ```
+    ///
+    /// ```compile_fail,E0080
+    /// #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
+    /// #[pb(skip_unknown)]
+    /// struct Inner;
+    /// #[derive(protozero::Oneof, Clone, Debug, PartialEq)]
+    /// enum Choice { #[pb(message, 1)] Inner(Inner) }
+    /// #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
+    /// #[pb(skip_unknown, name = "Outer")]
+    /// struct Outer { #[pb(oneof, 1)] choice: Option<Choice> }
+    /// ```
+    ///
+    /// A member of a oneof and another field must have different names.
+    ///
+    /// ```compile_fail,E0080
+    /// #[derive(protozero::Oneof, Clone, Debug, PartialEq)]
+    /// enum Choice { #[pb(int32, 1)] FooBar(i32) }
+    /// #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
+    /// #[pb(skip_unknown, name = "Outer")]
+    /// struct Outer {
+    ///     #[pb(oneof, 1)] choice: Option<Choice>,
+    ///     #[pb(int32, 2, name = "fooBar")] other: i32,
+    /// }
+    /// ```
+    mod names {}
 
     /// A value of a closed enumeration must fit 32 bits.
     ///

@@ -1,11 +1,15 @@
 //! What a message type knows of itself: its name, and what the schema says of it.
 
 #[cfg(feature = "alloc")]
+use alloc::boxed::Box;
+#[cfg(feature = "alloc")]
 use alloc::string::String;
+#[cfg(all(feature = "alloc", target_has_atomic = "ptr"))]
+use alloc::sync::Arc;
 #[cfg(all(feature = "text", feature = "std"))]
 use core::any::TypeId;
 
-use crate::descriptor::MessageDescriptor;
+use crate::descriptor::{Kind, MessageDescriptor};
 #[cfg(all(feature = "text", feature = "std"))]
 use crate::dynamic::MessageDescriptor as MessageType;
 #[cfg(all(feature = "text", feature = "std"))]
@@ -18,8 +22,29 @@ const URL_PREFIX: &str = "type.googleapis.com/";
 /// A message type that knows its name, and if it was generated with descriptors, its fields.
 ///
 /// Generated messages implement it: `protozero-codegen` emits the name unless it is told not to, and the
-/// descriptor with the API kind `descriptor`. Every other type can implement it by hand. The trait needs no
-/// other trait and no allocator.
+/// descriptor with the API kind `descriptor`. A struct that derives `Message` implements it, too, with a descriptor,
+/// if it says its name:
+///
+#[cfg_attr(all(feature = "derive", feature = "json", feature = "std"), doc = "```")]
+#[cfg_attr(not(all(feature = "derive", feature = "json", feature = "std")), doc = "```text")]
+/// use protozero::{Message, json};
+///
+/// #[derive(Clone, PartialEq, Debug, Default, Message)]
+/// #[pb(name = "shape.v1.Line", skip_unknown)]
+/// struct Line {
+///     #[pb(sint32, 1)]
+///     from_x: i32,
+///     #[pb(sint32, 2)]
+///     to_x: i32,
+/// }
+///
+/// let line = Line { from_x: 1, to_x: -2 };
+/// let text = json::to_string(&line).unwrap();
+/// assert_eq!(text, r#"{"fromX":1,"toX":-2}"#);
+/// assert_eq!(json::from_str::<Line>(&text).unwrap(), line);
+/// ```
+///
+/// Every other type can implement it by hand. The trait needs no other trait and no allocator.
 ///
 /// ```
 /// use protozero::Named;
@@ -43,7 +68,8 @@ const URL_PREFIX: &str = "type.googleapis.com/";
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not know its name in the schema",
-    note = "generate it with `names` on, or implement `protozero::Named` for it"
+    note = "derive `protozero::Message` with its name, as in `#[pb(name = \"shop.Order\")]`, generate it with `names` \
+            on, or implement `protozero::Named` for it"
 )]
 pub trait Named {
     /// Full name in the schema, without a leading dot: `shape.v1.Point`.
@@ -90,7 +116,6 @@ impl Registry {
     }
 }
 
-#[cfg(all(feature = "text", feature = "std"))]
 /// The schema of `M`. That there is one is checked by the compiler.
 fn schema<M: Named>() -> &'static MessageDescriptor {
     const {
@@ -103,6 +128,28 @@ fn schema<M: Named>() -> &'static MessageDescriptor {
             None => unreachable!(),
         }
     }
+}
+
+impl Kind {
+    /// The message `M`, which must have a descriptor: see [`Named::SCHEMA`].
+    #[must_use]
+    pub const fn of_message<M: Named>() -> Self {
+        Self::Message(schema::<M>)
+    }
+}
+
+/// A message in a box is a message of the same type.
+#[cfg(feature = "alloc")]
+impl<M: Named> Named for Box<M> {
+    const FULL_NAME: &'static str = M::FULL_NAME;
+    const SCHEMA: Option<&'static MessageDescriptor> = M::SCHEMA;
+}
+
+/// A shared message is a message of the same type.
+#[cfg(all(feature = "alloc", target_has_atomic = "ptr"))]
+impl<M: Named> Named for Arc<M> {
+    const FULL_NAME: &'static str = M::FULL_NAME;
+    const SCHEMA: Option<&'static MessageDescriptor> = M::SCHEMA;
 }
 
 /// Implements [`Named`] without a schema.

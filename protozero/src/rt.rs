@@ -14,8 +14,10 @@ pub use crate::decode::{
     PackedVarint, Reader, Repeated, Table, Text, TypedField, TypedFields, Unknown, Value, kind,
     last, last_of, table,
 };
+#[cfg(feature = "alloc")]
+pub use crate::described;
 pub use crate::encode::Scope;
-pub use crate::enumeration::{debug_enum, enum_from_number, enum_from_str};
+pub use crate::enumeration::{debug_enum, enum_from_number, enum_from_str, known};
 pub use crate::error::{DecodeErrorKind, ReadError, WriteError};
 pub use crate::field::{
     bool, bytes, bytes_gather, double, enumeration, fixed32, fixed64, float, group, group_raw,

@@ -2,6 +2,7 @@
 //! generic over a marker type of the kind, so the compiler handles them once per kind instead of once per field.
 
 mod decode;
+mod describe;
 mod encode;
 mod enumeration;
 mod getters;
@@ -46,6 +47,7 @@ pub(crate) fn message(message: &model::Message) -> TokenStream {
     let evaluation = oneofs::evaluation(message);
     let extendable = extendable(message);
     let about = names::about(message);
+    let descriptor = describe::message(message);
     quote! {
         #[automatically_derived]
         impl #impl_generics ::protozero::rt::owned::Encode for #ident #type_generics #where_clause {
@@ -76,6 +78,7 @@ pub(crate) fn message(message: &model::Message) -> TokenStream {
         #checked
         #extendable
         #getters
+        #descriptor
     }
 }
 
@@ -112,6 +115,7 @@ pub(crate) fn oneof(oneof: &model::Oneof) -> TokenStream {
     let encode = encode::oneof(oneof);
     let merge = decode::oneof(oneof);
     let rows = names::members(oneof);
+    let fields = describe::members(oneof);
     quote! {
         #[automatically_derived]
         impl #impl_generics ::protozero::rt::owned::Oneof for #ident #type_generics #where_clause {
@@ -120,6 +124,7 @@ pub(crate) fn oneof(oneof: &model::Oneof) -> TokenStream {
                 use ::protozero::rt::owned as __pb;
                 &[#rows]
             };
+            #fields
 
             #[inline]
             fn number(&self) -> ::core::primitive::u32 {

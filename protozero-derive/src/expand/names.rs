@@ -1,9 +1,9 @@
 //! The names that errors have: a table with a row for each field.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens as _, format_ident, quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 
-use super::parts::{each_variant, literal, marker};
+use super::parts::{literal, marker};
 use crate::kind::Kind;
 use crate::model::{self, Shape, What, types::span_of};
 
@@ -11,7 +11,7 @@ use crate::model::{self, Shape, What, types::span_of};
 pub(super) fn about(message: &model::Message) -> TokenStream {
     let mut rows = TokenStream::new();
     for member in &message.members {
-        let name = member.ident.to_string();
+        let name = &member.name.schema;
         let span = span_of(&member.ty);
         rows.extend(match &member.what {
             What::Field { held, number, shape, .. } => {
@@ -53,8 +53,10 @@ fn function(shape: Shape, kind: Kind) -> &'static str {
 
 /// The rows of the members of a oneof.
 pub(super) fn members(oneof: &model::Oneof) -> TokenStream {
-    each_variant(oneof, |ident, marker, number, span| {
-        let name = ident.to_string().to_token_stream();
+    let rows = oneof.variants.iter().map(|variant| {
+        let (marker, number) = (marker(&variant.held), literal(variant.number));
+        let (name, span) = (&variant.name.schema, span_of(&variant.held.ty));
         quote_spanned!(span=> __pb::row_single::<#marker>(#number, #name),)
-    })
+    });
+    rows.collect()
 }

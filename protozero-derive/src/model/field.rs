@@ -51,12 +51,13 @@ pub(super) fn map(
     view: bool,
     diag: &mut Diagnostics,
 ) -> Option<What> {
+    const OTHER: &str = "a map allows no flag except `or_unknown`, `name` and `json`";
     let words = [flags.repeated, flags.packed, flags.boxed, flags.required];
     for span in words.into_iter().flatten() {
-        diag.at_span(span, "a map allows no flag except `or_unknown`");
+        diag.at_span(span, OTHER);
     }
     if let Some(default) = &flags.default {
-        diag.at(default, "a map allows no flag except `or_unknown`");
+        diag.at(default, OTHER);
     }
     if let Some(span) = flags.or_unknown.filter(|_| key != Kind::String && value != Kind::String) {
         diag.at_span(

@@ -10,18 +10,22 @@ pub(crate) mod types;
 use std::collections::BTreeMap;
 
 use proc_macro2::Span;
-use syn::{Data, DeriveInput, Fields, Generics, Ident, Lifetime, Type, Visibility};
+use syn::ext::IdentExt as _;
+use syn::{
+    Data, DeriveInput, Fields, GenericParam, Generics, Ident, Lifetime, LitStr, Type, Visibility,
+};
 
 use crate::attrs::{self, Number, Pb};
 use crate::diag::Diagnostics;
 
 pub(crate) use enumeration::{Enumeration, Values, Variant};
 pub(crate) use oneof::Oneof;
-pub(crate) use shape::{Held, Shape, What};
+pub(crate) use shape::{FieldName, Held, Shape, What};
 
 /// One field of the struct, and its role.
 pub(crate) struct Member {
     pub(crate) ident: Ident,
+    pub(crate) name: FieldName,
     pub(crate) vis: Visibility,
     pub(crate) ty: Type,
     pub(crate) what: What,
@@ -30,6 +34,9 @@ pub(crate) struct Member {
 /// The input of `#[derive(Message)]` or, with a lifetime, `#[derive(MessageView)]`.
 pub(crate) struct Message {
     pub(crate) ident: Ident,
+    pub(crate) vis: Visibility,
+    /// Full name in the schema. Without one there is no descriptor.
+    pub(crate) name: Option<LitStr>,
     pub(crate) generics: Generics,
     pub(crate) lifetime: Option<Lifetime>,
     pub(crate) members: Vec<Member>,
@@ -40,7 +47,7 @@ impl Message {
     pub(crate) fn new(input: DeriveInput, view: bool) -> syn::Result<Self> {
         let name = if view { "MessageView" } else { "Message" };
         let lifetime = if view { Some(view_lifetime(&input)?) } else { None };
-        let DeriveInput { ident, generics, data, attrs, .. } = input;
+        let DeriveInput { ident, generics, data, attrs, vis: struct_vis } = input;
         let fields = match data {
             Data::Struct(data) => data.fields,
             Data::Enum(_) => {
@@ -61,13 +68,14 @@ impl Message {
             }
         };
         let mut diag = Diagnostics::default();
-        let skips = diag.take(attrs::skips_unknown(&attrs, &ident)).flatten();
+        let above = diag.take(attrs::above(&attrs, &ident)).unwrap_or_default();
         let mut numbers = Numbers::default();
         let mut unknown: Option<Ident> = None;
         let mut members = Vec::new();
         for syn::Field { attrs, vis, ident, ty, .. } in named {
             let ident = ident.expect("fields of a braced struct have names");
             let Some(pb) = diag.take(attrs::find(&attrs, &ident, "field")) else { continue };
+            let name = field_name(&pb, &ident);
             let what = match pb {
                 Pb::Field { kind, number, flags } => {
                     numbers.add(&number, &ident, &mut diag);
@@ -97,10 +105,12 @@ impl Message {
                     Some(What::Unknown { extensions })
                 }
             };
-            members.extend(what.map(|what| Member { ident, vis, ty, what }));
+            members.extend(what.map(|what| Member { ident, name, vis, ty, what }));
         }
-        check_unknown(&ident, skips, unknown.as_ref(), &mut diag);
-        diag.finish(Message { ident, generics, lifetime, members })
+        check_unknown(&ident, above.skips_unknown, unknown.as_ref(), &mut diag);
+        check_names(above.name.as_ref(), &generics, &members, &mut diag);
+        let (vis, name) = (struct_vis, above.name);
+        diag.finish(Message { ident, vis, name, generics, lifetime, members })
     }
 
     /// The field for unknown fields.
@@ -129,6 +139,53 @@ fn check_unknown(
             diag.at(name, message);
         }
         _ => {}
+    }
+}
+
+/// What the schema calls a field with that attribute.
+fn field_name(pb: &Pb, ident: &Ident) -> FieldName {
+    let rust = ident.unraw().to_string();
+    match pb {
+        Pb::Field { flags, .. } | Pb::Map { flags, .. } => FieldName::new(flags, rust),
+        _ => FieldName { schema: rust, json: None },
+    }
+}
+
+/// Checks that a schema can be made of the names, if the struct has one.
+fn check_names(
+    full: Option<&LitStr>,
+    generics: &Generics,
+    members: &[Member],
+    diag: &mut Diagnostics,
+) {
+    let Some(full) = full else {
+        for json in members.iter().filter_map(|member| member.name.json.as_ref()) {
+            diag.at(
+                json,
+                "only a struct with a name has JSON: say #[pb(name = \"shop.Order\")] above it",
+            );
+        }
+        return;
+    };
+    if generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_))) {
+        diag.at(full, "a struct with parameters is several messages: it cannot have one name");
+    }
+    let (mut names, mut in_json) = (BTreeMap::new(), BTreeMap::new());
+    for Member { ident, name, what, .. } in members {
+        if !matches!(what, What::Unknown { .. }) && !attrs::is_name(&name.schema) {
+            diag.at(ident, "a schema has ASCII names: give it one, as in `name = \"note\"`");
+        }
+        if !matches!(what, What::Field { .. } | What::Map { .. }) {
+            continue;
+        }
+        let first = names.insert(name.schema.clone(), ident);
+        let first = in_json.insert(name.in_json(), ident).or(first);
+        if let Some(first) = first {
+            let message = format!(
+                "`{first}` has the same name in the schema or in JSON: give one of them another `name`"
+            );
+            diag.at(ident, message);
+        }
     }
 }
 

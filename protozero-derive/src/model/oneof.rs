@@ -1,9 +1,10 @@
 //! The alternatives of a oneof.
 
+use syn::ext::IdentExt as _;
 use syn::{Data, DeriveInput, Fields, Generics, Ident, Lifetime};
 
 use super::types::{borrows, check, check_boxed};
-use super::{Held, Numbers};
+use super::{FieldName, Held, Numbers};
 use crate::attrs::{self, Pb};
 use crate::diag::Diagnostics;
 use crate::kind::Kind;
@@ -11,6 +12,7 @@ use crate::kind::Kind;
 /// One alternative of a oneof.
 pub(crate) struct Variant {
     pub(crate) ident: Ident,
+    pub(crate) name: FieldName,
     pub(crate) held: Held,
     pub(crate) number: u32,
 }
@@ -88,5 +90,26 @@ fn variant(
     check(kind, &ty, view, diag);
     let borrows = view && borrows(&ty);
     let held = Held { kind, ty, checked: flags.or_unknown.is_none(), borrows };
-    Some(Variant { ident, held, number: number.value })
+    let name = FieldName::new(&flags, snake(&ident.unraw().to_string()));
+    Some(Variant { ident, name, held, number: number.value })
+}
+
+/// `CashBox` to `cash_box`, and `HTTPServer` to `http_server`.
+fn snake(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    let mut out = String::new();
+    for (at, letter) in letters.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|before| letters.get(before));
+        let is_next_lower = letters.get(at + 1).is_some_and(|next| next.is_lowercase());
+        let begins_word = before.is_some_and(|before| {
+            before.is_lowercase()
+                || before.is_ascii_digit()
+                || before.is_uppercase() && is_next_lower
+        });
+        if letter.is_uppercase() && begins_word {
+            out.push('_');
+        }
+        out.extend(letter.to_lowercase());
+    }
+    out
 }

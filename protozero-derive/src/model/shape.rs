@@ -1,7 +1,8 @@
 //! The kind, the type and the role of a field.
 
-use syn::{Expr, Type};
+use syn::{Expr, LitStr, Type};
 
+use crate::attrs::Flags;
 use crate::kind::Kind;
 
 /// How often a field may occur in a message, and when it is written.
@@ -28,6 +29,42 @@ pub(crate) struct Held {
     pub(crate) checked: bool,
     /// The value borrows from the input.
     pub(crate) borrows: bool,
+}
+
+/// What a field is called outside of Rust.
+#[derive(Clone)]
+pub(crate) struct FieldName {
+    /// In the schema.
+    pub(crate) schema: String,
+    /// In JSON, if it is not made of that.
+    pub(crate) json: Option<LitStr>,
+}
+
+impl FieldName {
+    /// What the attribute says, or else what is made of the name in Rust.
+    pub(super) fn new(flags: &Flags, rust: String) -> Self {
+        let schema = flags.name.as_ref().map_or(rust, LitStr::value);
+        Self { schema, json: flags.json.clone() }
+    }
+
+    /// The name in JSON.
+    pub(super) fn in_json(&self) -> String {
+        if let Some(name) = &self.json {
+            return name.value();
+        }
+        let mut name = String::new();
+        let mut capital = false;
+        for letter in self.schema.chars() {
+            if letter == '_' {
+                capital = true;
+            } else if core::mem::take(&mut capital) {
+                name.push(letter.to_ascii_uppercase());
+            } else {
+                name.push(letter);
+            }
+        }
+        name
+    }
 }
 
 pub(crate) enum What {

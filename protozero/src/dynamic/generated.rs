@@ -16,7 +16,8 @@ use crate::descriptor::{self as fixed, Presence};
 
 impl Pool {
     /// A pool of `roots` and all types that they use. Types with equal names are the same type: the one that comes
-    /// first, where all that a root uses comes before the next root.
+    /// first, where all that a root uses comes before the next root. Enums with equal names and different values are
+    /// different types, of which the first has the name.
     #[must_use]
     pub fn from_generated(roots: &[&'static fixed::MessageDescriptor]) -> Self {
         let mut builder = Builder::default();
@@ -47,8 +48,11 @@ struct Builder {
     /// The source of each message, by index. Map entries have no descriptor.
     sources: Vec<Source>,
     messages: BTreeMap<&'static str, u32>,
-    enums: BTreeMap<&'static str, u32>,
+    enums: BTreeMap<EnumKey, u32>,
 }
+
+/// Name, values, and whether there are no others. Derived enums may have the same name: that of Rust, without a module.
+type EnumKey = (&'static str, &'static [(&'static str, i32)], bool);
 
 #[derive(Clone, Copy)]
 enum Source {
@@ -75,14 +79,15 @@ impl Builder {
     }
 
     fn enumeration(&mut self, found: &'static fixed::EnumDescriptor) -> u32 {
-        if let Some(index) = self.enums.get(found.name) {
+        let key: EnumKey = (found.name, found.values, found.closed);
+        if let Some(index) = self.enums.get(&key) {
             return *index;
         }
         let index = self.schema.enums.len() as u32;
         let values = found.values.iter().map(|(name, number)| (Box::from(*name), *number));
         self.schema.enums.push(EnumData::new(found.name, values.collect(), found.closed));
-        self.schema.symbols.insert(String::from(found.name), Symbol::Enum(index));
-        self.enums.insert(found.name, index);
+        self.schema.symbols.entry(String::from(found.name)).or_insert(Symbol::Enum(index));
+        self.enums.insert(key, index);
         index
     }
 

@@ -73,6 +73,7 @@ mod wrapped;
 use core::mem::size_of;
 
 use crate::decode::{DecodeContext, Field, Reader, Value};
+use crate::descriptor::FieldDescriptor;
 use crate::error::ReadError;
 use crate::wire::tag;
 
@@ -310,6 +311,9 @@ pub trait Oneof: Sized {
 
     /// The names of the members.
     const ROWS: &'static [Row] = &[];
+
+    /// The descriptors of the members, if the oneof was derived.
+    const FIELDS: &'static [FieldDescriptor] = &[];
 
     /// Writes the current member.
     fn encode_member<O: Output>(&self, out: &mut O);

@@ -4,7 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use super::{Holding, Key, Name, Names, Part};
-use crate::descriptor::MessageDescriptor;
+use crate::descriptor::{Kind, MessageDescriptor};
 
 /// What an error says of a message type.
 #[derive(Clone, Copy, Debug)]
@@ -146,19 +146,23 @@ fn with_schema(holds: Holding<&'static MessageDescriptor>) -> Holding<About> {
     }
 }
 
-/// The names of `M` if it implements [`Named`](crate::Named): then the constant below hides that of [`Unnamed`].
+/// The names of `M` if it implements [`Named`](crate::Named): then the constants below hide those of [`Unnamed`].
 #[derive(Debug)]
 pub struct Named<M>(PhantomData<M>);
 
 impl<M: crate::Named> Named<M> {
     /// Full name, and descriptor.
     pub const NAMES: (&'static str, Option<&'static MessageDescriptor>) = (M::FULL_NAME, M::SCHEMA);
+    /// Its kind as a member of a oneof.
+    pub const KIND: Option<Kind> = Some(Kind::of_message::<M>());
 }
 
 /// Every other type.
 pub trait Unnamed {
     /// No name.
     const NAMES: (&'static str, Option<&'static MessageDescriptor>) = ("", None);
+    /// No descriptor.
+    const KIND: Option<Kind> = None;
 }
 
 impl<M> Unnamed for Named<M> {}

@@ -5,6 +5,8 @@
 mod compact;
 #[cfg(feature = "derive")]
 mod derive;
+#[cfg(all(feature = "derive", feature = "json"))]
+mod described;
 #[cfg(feature = "derive")]
 mod encoding;
 #[cfg(feature = "derive")]
