@@ -5,7 +5,7 @@ use quote::quote;
 use syn::Attribute;
 use syn::parse::Parser as _;
 
-use crate::model::{Field, Kind, Label, Schema};
+use crate::model::{Field, Kind, Label, Message, Schema};
 use crate::{Config, Error};
 
 /// Parses attributes in Rust's syntax: `#[a] #[b(c)]`.
@@ -59,6 +59,10 @@ pub(crate) fn check(config: &Config, schema: &Schema) -> Result<(), Error> {
     match config.hash_map.iter().find(|name| !any(schema, name, true, rule)) {
         None => {}
         Some(name) => return Err(nothing(name, "hold as a HashMap")),
+    }
+    match config.boxed.iter().find(|name| !any(schema, name, true, rule)) {
+        None => {}
+        Some(name) => return Err(nothing(name, "hold in a Box")),
     }
     match config.drop_unknown_fields.iter().find(|name| !any(schema, name, false, inside)) {
         None => {}
@@ -135,6 +139,16 @@ pub(crate) fn inside(name: &str, full: &str) -> bool {
     let name = name.trim_start_matches('.');
     let rest = full.strip_prefix(name);
     name.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Whether the configuration asks for a `Box` around this field.
+pub(crate) fn is_boxed(config: &Config, message: &Message, field: &Field) -> bool {
+    let outer = message.path.full();
+    let oneof = field.oneof.and_then(|at| message.oneofs.get(at));
+    let member = oneof.map(|oneof| format!("{outer}.{}.{}", oneof.name, field.name));
+    let full = format!("{outer}.{}", field.name);
+    let is_named = |full: &str| config.boxed.iter().any(|name| matches(config, name, full));
+    is_named(&full) || member.is_some_and(|member| is_named(&member))
 }
 
 /// The attributes in `list` that match the name `full`, in their order there.

@@ -78,6 +78,22 @@
 //! two fields or oneofs in one message, two values of a proto2 enum, or two extensions in one package, one gets an
 //! underscore; and so does an extension with the name of an enum in capitals (`at` beside `enum AT`).
 //!
+//! The type of a field follows from its declaration alone, too, with one exception: messages that contain each other
+//! are in boxes, as otherwise they would contain themselves. A schema does not tell which field of such a cycle is the
+//! newest one, so no rule can leave all others as they are; all fields of the cycle are boxed, as with prost. Name the
+//! new field in [`Config::boxed`], and the others keep their types; name `.` from the beginning, and none ever changes.
+//!
+//! Names and types stay, and yet an addition breaks a program that counts on there being nothing else:
+//!
+//! - a literal or a pattern that names all fields of a struct, after a new field. `drop_unknown_fields` allows such
+//!   literals. End them with `..Order::default()`, and patterns with `..`;
+//! - a `match` on the enum of a oneof, after a new member, or on `OrderReaderField`, after a new field. Give it an arm
+//!   `_`. `message_attribute("pkg.Order.paid", "#[non_exhaustive]")` demands that of other crates;
+//! - the type `Order_PaidByBorrowedOneof` of a view, which has a lifetime if a member borrows, after the first string,
+//!   `bytes` or message in a oneof. Do not write that type;
+//! - with `eq_and_hash`, a message as a key of a map, after its first `float`. Name only messages that get none;
+//! - an `impl` of the trait of a service, after a new method.
+//!
 //! These rules are part of the crate's interface: a version that changes the name of anything for any schema is a new
 //! major version (before 1.0, a new minor version), and the changelog lists the names. That includes a longer list of
 //! names that generated code needs.
@@ -91,7 +107,8 @@
 //! is `peer_ur_ls`, `type_` is `r#type`), variants of oneofs and values of enums those in camel case (`HTTPServer` is
 //! `HttpServer`), and types have a second name at the path of prost: `order::Item`, `order::PaidBy`, `KvPair` for
 //! `KVPair`, and with gRPC `greeter_client::GreeterClient`. The names of types above stay, and are the promise: a
-//! second name is left out where something else has it. Together with [`Config::drop_unknown_fields`],
+//! second name is left out where something else has it. Enums and optional fields have prost's accessors: `kind()`,
+//! `set_kind(..)`, `note()`. Together with [`Config::drop_unknown_fields`],
 //! [`Config::hash_map`] and [`Config::plain_types`] most code that used prost compiles as it is, except for fields of
 //! enums, which are no `i32` here.
 //!

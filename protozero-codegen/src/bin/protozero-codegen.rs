@@ -20,7 +20,8 @@ usage: protozero-codegen [options] FILE.proto...
       --grpc-runtime PATH where that code finds protozero_tonic
       --open-enums        make all enums open, whatever the schema says
       --compact           owned messages have half the code, and are decoded slower
-      --prost-names       fields in snake case, and aliases of types at the paths of prost
+      --prost-names       fields in snake case, accessors, and aliases of types at the paths
+                          of prost
       --plain-types       plain types in place of Empty and the wrappers (StringValue, ...)
                           of google.protobuf, in owned messages
       --drop-unknown-fields NAME
@@ -29,6 +30,8 @@ usage: protozero-codegen [options] FILE.proto...
       --eq-and-hash NAME  derive Eq and Hash where all fields have both, in the message or
                           package NAME; repeatable
       --hash-map NAME     use HashMap for maps, in the field, message or package NAME;
+                          repeatable
+      --boxed NAME        hold messages in a Box, in the field, message or package NAME;
                           repeatable
       --serde             derive Serialize and Deserialize
       --lazy-utf8         readers check strings on conversion to str, not on reading
@@ -70,8 +73,9 @@ const SWITCHES: [&str; 7] = [
 ];
 
 /// Options with a value.
-const WITH_VALUE: [&str; 20] = [
+const WITH_VALUE: [&str; 21] = [
     "api-kinds",
+    "boxed",
     "bytes",
     "drop-unknown-fields",
     "enum-attribute",

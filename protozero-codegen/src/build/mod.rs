@@ -180,7 +180,14 @@ impl Build {
         self
     }
 
-    /// Fields in snake case, and aliases at the paths of prost: see [`Config::prost_names`].
+    /// Holds the messages of these fields, messages and packages in a `Box`: see [`Config::boxed`].
+    #[must_use]
+    pub fn boxed(mut self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+        self.config.boxed.extend(names.into_iter().map(|name| name.as_ref().to_owned()));
+        self
+    }
+
+    /// Fields in snake case, accessors, and aliases at the paths of prost: see [`Config::prost_names`].
     #[must_use]
     pub fn prost_names(mut self, like_prost: bool) -> Self {
         self.config.prost_names = like_prost;

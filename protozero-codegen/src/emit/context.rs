@@ -214,6 +214,12 @@ impl Context<'_> {
         fields.first().filter(|_| is_wrapped)
     }
 
+    /// Whether an owned message has this field in a `Box`.
+    pub fn is_boxed(&self, field: &Field) -> bool {
+        let is_unit = matches!(field.kind, Kind::Message(id) if self.is_unit(id));
+        field.boxed && !is_unit && self.wrapped(field).is_none()
+    }
+
     fn is_plain(&self) -> bool {
         self.config.plain_types && !self.config.compact
     }

@@ -1,7 +1,9 @@
 //! Turns the model into tokens. Each API kind has its own file; this one assembles files.
 
+mod accessors;
 mod aliases;
 mod context;
+mod defaults;
 mod descriptor;
 mod enumeration;
 mod extension;
@@ -24,7 +26,7 @@ use self::context::Context;
 use self::hashable::Hashable;
 use crate::error::Error;
 use crate::format::format;
-use crate::model::{File, Schema, Service, reach};
+use crate::model::{File, Schema, Service, cycles, reach};
 use crate::names::Names;
 use crate::{Config, OutputFile, attributes, wellknown};
 
@@ -48,6 +50,9 @@ pub(crate) fn files(config: &Config, mut schema: Schema) -> Result<Vec<OutputFil
     }
     let externs = [config.externs.clone(), wellknown::externs(config)].concat();
     reach::assign_externs(&mut schema, &externs);
+    if !config.boxed.is_empty() {
+        cycles::mark(&mut schema, |message, field| attributes::is_boxed(config, message, field));
+    }
     let schema = &schema;
     let names = &Names::new(config, schema)?;
     attributes::check(config, schema)?;

@@ -3,12 +3,12 @@
 
 use core::cmp::Reverse;
 
-use proc_macro2::{Literal, TokenStream};
+use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::context::{Context, docs, docs_or, ident, spaceless};
-use super::extension;
-use crate::model::{Default, Field, Kind, Label, Message, MessageId};
+use super::{accessors, defaults, extension};
+use crate::model::{Field, Kind, Label, Message, MessageId};
 use crate::names::{Taken, camel, raw, variants};
 
 pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
@@ -49,7 +49,8 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         }
     }
     let oneofs = (0..message.oneofs.len()).map(|at| oneof(cx, message, at, &names.oneofs[at]));
-    let defaults = defaults(cx, &held, &quote! { #name });
+    let defaults = defaults::getters(cx, &held, &quote! { #name });
+    let accessors = accessors::emit(cx, &held, &name);
     let open = (!message.extension_ranges.is_empty()).then(|| quote! { rt::extendable!(#name); });
     // Fields are encoded in the order of their numbers, from the last to the first.
     lines.sort_by_key(|(number, _)| Reverse(*number));
@@ -78,6 +79,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         #open
         #(#oneofs)*
         #defaults
+        #accessors
         #extensions
     }
 }
@@ -173,7 +175,7 @@ fn pointer(cx: &Context<'_>, full: &str, f: &Field) -> Option<&'static str> {
     if cx.config.shared.iter().any(|name| name == full) {
         return Some("Arc");
     }
-    f.boxed.then_some("Box")
+    cx.is_boxed(f).then_some("Box")
 }
 
 /// Rust type of one value of `f`. `full` is the name of `f`, or of the map field if `f` belongs to a map entry.
@@ -279,7 +281,7 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
             lines.push((f.number, (cx.gate_feature(f), text)));
             let doc = docs(&f.comment, f.deprecated);
             let scalar = held(cx, &full, f);
-            let ty = if f.boxed {
+            let ty = if cx.is_boxed(f) {
                 quote! { Box<#scalar> }
             } else {
                 scalar
@@ -303,77 +305,5 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
         #attributes
         pub enum #name { #variants }
         #table
-    }
-}
-
-/// Getters of fields with an explicit default, for the struct `name`.
-pub(super) fn defaults(
-    cx: &Context<'_>,
-    held: &[(&Field, proc_macro2::Ident)],
-    name: &TokenStream,
-) -> TokenStream {
-    let mut getters = Vec::new();
-    let mut taken = Taken::new(&[]);
-    for (f, field) in held.iter().filter(|(f, _)| f.label != Label::Repeated) {
-        let Some(default) = &f.default else { continue };
-        let getter = raw(&taken.take(format!("{}_or_default", cx.field_name(&f.name))));
-        let doc = format!(" `{}`, or the schema's default.", f.name);
-        let scalar = cx.scalar(f.kind);
-        let (ty, body) = match default {
-            Default::Text(text) => {
-                (quote! { &str }, quote! { self.#field.as_deref().unwrap_or(#text) })
-            }
-            Default::Bytes(bytes) => {
-                let bytes = Literal::byte_string(bytes);
-                (quote! { &[u8] }, quote! { self.#field.as_deref().unwrap_or(#bytes) })
-            }
-            other => {
-                let value = value(cx, f, &scalar, other);
-                (scalar, quote! { self.#field.unwrap_or(#value) })
-            }
-        };
-        let gate = cx.gate(f);
-        getters.push(quote! {
-            #gate
-            #[doc = #doc]
-            #[must_use]
-            pub fn #getter(&self) -> #ty { #body }
-        });
-    }
-    if getters.is_empty() {
-        TokenStream::new()
-    } else {
-        quote! { impl #name { #(#getters)* } }
-    }
-}
-
-fn value(cx: &Context<'_>, f: &Field, ty: &TokenStream, default: &Default) -> TokenStream {
-    match default {
-        Default::Int(i) => {
-            let literal: TokenStream = i.to_string().parse().unwrap_or_default();
-            literal
-        }
-        Default::Float(x) => {
-            #[expect(clippy::cast_possible_truncation, reason = "a float's default is a float")]
-            let (x, text) = match f.kind {
-                Kind::Float => (f64::from(*x as f32), format!("{:?}", *x as f32)),
-                _ => (*x, format!("{x:?}")),
-            };
-            match x {
-                _ if x.is_nan() => quote! { #ty::NAN },
-                f64::INFINITY => quote! { #ty::INFINITY },
-                f64::NEG_INFINITY => quote! { #ty::NEG_INFINITY },
-                _ => text.parse().unwrap_or_default(),
-            }
-        }
-        Default::Bool(b) => quote! { #b },
-        Default::Enum(name) => {
-            let Kind::Enum(id) = f.kind else { return TokenStream::new() };
-            let e = &cx.schema.enums[id.0];
-            let at = e.values.iter().position(|v| v.name == *name);
-            let constant = at.and_then(|at| cx.names.constants(id).get(at)).map(|name| ident(name));
-            quote! { #ty::#constant }
-        }
-        Default::Text(_) | Default::Bytes(_) => TokenStream::new(),
     }
 }

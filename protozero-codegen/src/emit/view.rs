@@ -7,7 +7,8 @@ use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 use super::context::{Context, docs, docs_or, ident, spaceless};
-use super::owned::{defaults, implicit, oneof_lines, shape, table};
+use super::defaults;
+use super::owned::{implicit, oneof_lines, shape, table};
 use crate::model::{Field, Kind, Label, Message, MessageId};
 use crate::names::{Taken, camel, raw, variants};
 use crate::wellknown;
@@ -51,7 +52,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         fields.extend(quote! { #[doc(hidden)] pub #marker: ::core::marker::PhantomData<&'a ()>, });
     }
     let oneofs = (0..message.oneofs.len()).map(|at| oneof(cx, message, at, &names.view_oneofs[at]));
-    let defaults = defaults(cx, &held, &quote! { #name<'_> });
+    let defaults = defaults::getters(cx, &held, &quote! { #name<'_> });
     // Fields are encoded in the order of their numbers, from the last to the first.
     lines.sort_by_key(|(number, _)| Reverse(*number));
     let lines: Vec<_> = lines.into_iter().map(|(_, line)| line).collect();

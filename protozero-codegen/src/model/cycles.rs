@@ -3,22 +3,35 @@
 //! Only singular message fields are stored inside the struct; a repeated field is in a `Vec`, which breaks a cycle. A
 //! field is boxed if its message can reach the message that contains it. So each edge of a cycle is boxed: more than
 //! needed, but independent of order.
+//!
+//! The schema does not tell which edge of a cycle is the newest one, so an added field can change the types of fields
+//! of other messages. Who names it in [`Config::boxed`](crate::Config::boxed) avoids that.
 
-use super::{Kind, Label, MessageId, Schema};
+use super::{Field, Kind, Label, Message, MessageId, Schema};
 
-/// Sets [`Field::boxed`](super::Field::boxed) throughout.
-pub(crate) fn mark(schema: &mut Schema) {
-    let edges: Vec<Vec<usize>> =
-        schema.messages.iter().map(|m| m.fields.iter().filter_map(inline).collect()).collect();
+/// Sets [`Field::boxed`] throughout. What `is_asked` for is boxed, and breaks cycles as a list does.
+pub(crate) fn mark(schema: &mut Schema, is_asked: impl Fn(&Message, &Field) -> bool) {
+    let asked = |message: &Message, field: &Field| {
+        // The value of a map's entry is in the map.
+        !message.map_entry && inline(field).is_some() && is_asked(message, field)
+    };
+    let mut edges = Vec::new();
+    for message in &mut schema.messages {
+        let whole: &Message = message;
+        let all: Vec<bool> = whole.fields.iter().map(|field| asked(whole, field)).collect();
+        message.fields.iter_mut().zip(all).for_each(|(field, asked)| field.boxed = asked);
+        let stored = message.fields.iter().filter(|field| !field.boxed);
+        edges.push(stored.filter_map(inline).collect::<Vec<usize>>());
+    }
     let groups = groups(&edges);
     for (at, message) in schema.messages.iter_mut().enumerate() {
         for field in &mut message.fields {
-            field.boxed = inline(field).is_some_and(|to| groups[to] == groups[at]);
+            field.boxed |= inline(field).is_some_and(|to| groups[to] == groups[at]);
         }
     }
 }
 
-fn inline(field: &super::Field) -> Option<usize> {
+fn inline(field: &Field) -> Option<usize> {
     match field.kind {
         Kind::Message(MessageId(to)) if field.label != Label::Repeated => Some(to),
         _ => None,

@@ -148,7 +148,8 @@ pub(crate) struct Field {
     /// An explicit default, already a Rust value.
     pub default: Option<Default>,
     pub comment: Vec<String>,
-    /// The owned struct stores it in a `Box`, because its type would contain itself otherwise.
+    /// The owned struct stores it in a `Box`, because its type would contain itself otherwise, or because the
+    /// configuration asks for it.
     pub boxed: bool,
 }
 

@@ -1,9 +1,17 @@
+use super::{Schema, cycles};
 use crate::Source;
 use crate::parse::parse;
 
-fn boxed(text: &str) -> Vec<String> {
+fn schema(text: &str) -> Schema {
     let source = Source { path: "t.proto".into(), text: format!("syntax = \"proto2\"; {text}") };
-    let schema = parse(&[source], true).unwrap();
+    parse(&[source], true).unwrap()
+}
+
+fn boxed(text: &str) -> Vec<String> {
+    boxed_fields(&schema(text))
+}
+
+fn boxed_fields(schema: &Schema) -> Vec<String> {
     schema
         .messages
         .iter()
@@ -23,6 +31,24 @@ fn boxes_cycles_and_nothing_else() {
         ),
         ["A.b", "B.a"]
     );
+}
+
+#[test]
+fn what_is_boxed_anyway_is_on_no_cycle() {
+    let text = "message A { optional B b = 1; optional C c = 2; } message B { optional A a = 1; } \
+                message C { map<int32, A> all = 1; repeated A list = 2; optional C own = 3; }";
+    let check = |is_asked: fn(&str) -> bool, expected: &[&str]| {
+        let mut schema = schema(text);
+        cycles::mark(&mut schema, |message, field| {
+            is_asked(&format!("{}.{}", message.path.full(), field.name))
+        });
+        assert_eq!(boxed_fields(&schema), expected);
+    };
+    check(|_| false, &["A.b", "B.a", "C.own"]);
+    // Whichever of both is the new one, the other keeps its type.
+    check(|name| name == "B.a", &["B.a", "C.own"]);
+    check(|name| name == "A.b", &["A.b", "C.own"]);
+    check(|_| true, &["A.b", "A.c", "B.a", "C.own"]);
 }
 
 #[test]

@@ -23,7 +23,7 @@ use crate::notes::{self, Note};
 /// Builds one schema from all files, in their order.
 pub(super) fn schema(files: &[Parsed], open_enums: bool) -> Result<Schema, Error> {
     let mut schema = whole(files, open_enums)?;
-    cycles::mark(&mut schema);
+    cycles::mark(&mut schema, |_, _| false);
     Ok(schema)
 }
 

@@ -17,9 +17,9 @@
 //!   are behind the cargo feature NAME;
 //! - `feature=PREFIX:NAME`, repeatable: the files below PREFIX (empty: all files) are behind the cargo feature NAME
 //!   (empty: always compiled); the longest matching prefix decides;
-//! - `extern=PREFIX:MODULE`, `runtime=PATH`, `types=PATH`, `grpc_runtime=PATH`, `bytes=NAME`, `strings=NAME`,
-//!   `drop_unknown_fields=NAME`, `eq_and_hash=NAME`, `hash_map=NAME`, `message_attribute=NAME:#[..]`, `enum_attribute`
-//!   and `field_attribute` as in [`Config`].
+//! - `extern=PREFIX:MODULE`, `runtime=PATH`, `types=PATH`, `grpc_runtime=PATH`, `boxed=NAME`, `bytes=NAME`,
+//!   `strings=NAME`, `drop_unknown_fields=NAME`, `eq_and_hash=NAME`, `hash_map=NAME`, `message_attribute=NAME:#[..]`,
+//!   `enum_attribute` and `field_attribute` as in [`Config`].
 //!
 //! A comma always ends an option, so an attribute that contains one works only on the command line and in build
 //! scripts.
@@ -163,6 +163,7 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
         "runtime" => config.runtime = path(name, value, "::sdk::protozero")?,
         "grpc_runtime" => config.grpc_runtime = path(name, value, "::sdk::tonic")?,
         "types" => config.types = path(name, value, "::sdk::types")?,
+        "boxed" => config.boxed.push(declared(name, value)?),
         "bytes" => config.bytes.push(declared(name, value)?),
         "strings" => config.strings.push(declared(name, value)?),
         "eq_and_hash" => config.eq_and_hash.push(declared(name, value)?),

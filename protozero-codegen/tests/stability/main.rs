@@ -1,9 +1,11 @@
-//! What a schema gains changes no name that it had: random schemas grow by random edits, and each path of the code
-//! before an edit is there after it. `tests/outside/grown` compiles programs that use such names.
+//! What a schema gains changes no name that it had, and no type of a field: random schemas grow by random edits, and
+//! each path of the code before an edit is there after it. `tests/outside/grown` compiles programs that use such names.
+//! The only exception is documented: messages that contain each other are in boxes, unless all are.
 
 mod grow;
 mod paths;
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
@@ -12,11 +14,22 @@ use proptest::test_runner::TestRunner;
 use grow::{Edit, Schema, apply, generated, sources};
 use paths::{Path, paths};
 
-#[test]
-fn no_edit_takes_a_name() {
-    let edits = prop::collection::vec(any::<Edit>(), 1..60);
-    let config = ProptestConfig { cases: 24, failure_persistence: None, ..Default::default() };
-    let done = std::cell::Cell::new(0);
+/// What the schemas of a test had.
+#[derive(Default)]
+struct Seen {
+    edits: Cell<usize>,
+    imports: Cell<usize>,
+    maps: Cell<usize>,
+    /// Structs and variants with a box.
+    boxes: Cell<usize>,
+}
+
+/// Lets schemas grow. No edit may take a name, or change a type.
+fn grow(is_boxed: bool) {
+    let edits = prop::collection::vec(any::<Edit>(), 20..90);
+    let config = ProptestConfig { cases: 10, failure_persistence: None, ..Default::default() };
+    let seen = Seen::default();
+    let add = |to: &Cell<usize>, count: usize| to.set(to.get() + count);
     let outcome = TestRunner::new(config).run(&edits, |edits| {
         let mut schema = Schema::new();
         let mut before = BTreeSet::<Path>::new();
@@ -24,17 +37,38 @@ fn no_edit_takes_a_name() {
             let mut next = schema.clone();
             apply(&mut next, edit);
             // An edit that makes the schema invalid is not made.
-            let Some(files) = generated(&next) else { continue };
-            let after = paths(&files);
+            let Some(files) = generated(&next, is_boxed) else { continue };
+            let found = paths(&files);
+            let boxes = found.iter().filter(|path| format!("{path:?}").contains("Box<")).count();
+            let after: BTreeSet<Path> = match is_boxed {
+                true => found,
+                false => found.into_iter().map(Path::without_boxes).collect(),
+            };
             let lost: Vec<_> = before.difference(&after).collect();
             prop_assert!(lost.is_empty(), "{lost:?} of\n{:#?}", sources(&next));
             (schema, before) = (next, after);
-            done.set(done.get() + 1);
+            add(&seen.edits, 1);
+            add(&seen.boxes, boxes);
         }
+        let text: String = sources(&schema).into_iter().map(|source| source.text).collect();
+        add(&seen.imports, text.matches("import").count());
+        add(&seen.maps, text.matches("map<").count());
         Ok(())
     });
     if let Err(error) = outcome {
         panic!("{error}");
     }
-    assert!(done.get() > 300, "most edits were invalid: {} were made", done.get());
+    assert!(seen.edits.get() > 200, "most edits were invalid: {} were made", seen.edits.get());
+    let counts = [&seen.imports, &seen.maps, &seen.boxes].map(Cell::get);
+    assert!(!counts.contains(&0), "imports, maps, boxes: {counts:?}");
+}
+
+#[test]
+fn no_edit_takes_a_name_or_changes_a_type_but_for_its_box() {
+    grow(false);
+}
+
+#[test]
+fn no_edit_changes_a_type_if_all_messages_are_in_boxes() {
+    grow(true);
 }

@@ -14,8 +14,32 @@ pub enum Path {
     Constant(String),
     /// A field of a struct.
     Field(String, String),
+    /// The type of a field of a struct. Paths in it begin at the root, which is `@`.
+    Type(String, String, String),
+    /// The type that a variant of an enum holds, in the same way.
+    Variant(String, String, String),
     /// The message of the schema that a type is.
     Message(String, String),
+}
+
+#[allow(dead_code, reason = "the programs of `grown` do not need it")]
+impl Path {
+    /// Without the boxes of a type, which depend on the other messages unless all are boxed.
+    pub fn without_boxes(self) -> Self {
+        let unboxed = |ty: String| {
+            let mut ty = ty;
+            while let Some((before, rest)) = ty.split_once("Box<") {
+                // No type has parameters inside the box, as it is a message.
+                ty = format!("{before}{}", rest.replacen('>', "", 1));
+            }
+            ty
+        };
+        match self {
+            Self::Type(of, field, ty) => Self::Type(of, field, unboxed(ty)),
+            Self::Variant(of, variant, ty) => Self::Variant(of, variant, unboxed(ty)),
+            other => other,
+        }
+    }
 }
 
 /// The paths of generated code, from its `mod.rs` on.
@@ -23,6 +47,38 @@ pub fn paths(files: &[OutputFile]) -> BTreeSet<Path> {
     let mut paths = Paths { files, found: BTreeSet::new() };
     paths.file("mod.rs", "");
     paths.found
+}
+
+/// Types that generated code uses without a path.
+const PRELUDE: &[&str] =
+    &["Box", "Option", "String", "Vec", "bool", "f32", "f64", "i32", "i64", "u32", "u64", "u8"];
+
+/// A type that is written in `module`, with paths from the root.
+fn absolute(ty: &syn::Type, module: &str) -> String {
+    let syn::Type::Path(syn::TypePath { path, .. }) = ty else {
+        return ty.to_token_stream().to_string();
+    };
+    let names: Vec<String> = path.segments.iter().map(|part| part.ident.to_string()).collect();
+    // Generated code goes up to the root in each path.
+    let rest: Vec<&str> =
+        names.iter().map(String::as_str).skip_while(|name| *name == "super").collect();
+    let name = match rest.as_slice() {
+        [name] if names.len() == 1 && PRELUDE.contains(name) => (*name).to_owned(),
+        ["rt", ..] => format!("::protozero::{}", rest.join("::")),
+        ["protozero", ..] => format!("::{}", rest.join("::")),
+        _ if rest.len() < names.len() => format!("@::{}", rest.join("::")),
+        _ => format!("@{module}::{}", rest.join("::")),
+    };
+    let arguments = match &path.segments.last().expect("a name").arguments {
+        syn::PathArguments::AngleBracketed(all) => &all.args,
+        _ => return name,
+    };
+    let types = arguments.iter().filter_map(|argument| match argument {
+        syn::GenericArgument::Type(ty) => Some(absolute(ty, module)),
+        _ => None,
+    });
+    let types: Vec<_> = types.collect();
+    if types.is_empty() { name } else { format!("{name}<{}>", types.join(", ")) }
 }
 
 struct Paths<'f> {
@@ -49,14 +105,24 @@ impl Paths<'_> {
             match item {
                 syn::Item::Struct(x) => {
                     self.add_item(module, &x.ident);
-                    for name in x.fields.iter().filter_map(|field| field.ident.as_ref()) {
-                        self.add(Path::Field(format!("{module}::{}", x.ident), name.to_string()));
+                    let of = format!("{module}::{}", x.ident);
+                    for field in &x.fields {
+                        let Some(name) = &field.ident else { continue };
+                        let ty = absolute(&field.ty, module);
+                        self.add(Path::Field(of.clone(), name.to_string()));
+                        self.add(Path::Type(of.clone(), name.to_string(), ty));
                     }
                 }
                 syn::Item::Enum(x) => {
                     self.add_item(module, &x.ident);
+                    let of = format!("{module}::{}", x.ident);
                     for variant in &x.variants {
-                        self.add_item(&format!("{module}::{}", x.ident), &variant.ident);
+                        let name = variant.ident.to_string();
+                        self.add_item(&of, &name);
+                        let held = variant.fields.iter().map(|field| absolute(&field.ty, module));
+                        held.for_each(|ty| {
+                            self.add(Path::Variant(of.clone(), name.clone(), ty));
+                        });
                     }
                 }
                 syn::Item::Trait(x) => self.add_item(module, &x.ident),

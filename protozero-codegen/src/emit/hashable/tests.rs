@@ -73,8 +73,39 @@ fn names_must_exist() {
     let error =
         wrong(Config { sources: sources.clone(), eq_and_hash: none(), ..Config::default() });
     assert!(error.ends_with("has this name, to derive Eq and Hash for"), "{error}");
+    let error = wrong(Config { sources: sources.clone(), boxed: none(), ..Config::default() });
+    assert!(error.ends_with("has this name, to hold in a Box"), "{error}");
     let error = wrong(Config { sources, hash_map: none(), ..Config::default() });
     assert!(error.ends_with("has this name, to hold as a HashMap"), "{error}");
+}
+
+#[test]
+fn messages_can_be_in_a_box() {
+    let (boxed, plain_types) = (vec![".".to_owned()], true);
+    let all = text(Config { boxed, plain_types, ..Config::default() });
+    for part in [
+        "pub plain: Option<Box<Plain>>,",
+        "optional plain = 2 as Nested(Box<Plain>);",
+        "repeated all = 1 as Nested(Float);",
+        "map all = 1 as Utf8, Nested(Around);",
+        "    B(Box<Plain>),",
+        "B = 2 as Nested(Box<Plain>);",
+        "pub e: Option<()>,",
+        "pub s: Option<String>,",
+        "    F(f32),",
+    ] {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    let boxed = vec!["p.Pick.b".to_owned()];
+    let one = text(Config { boxed, ..Config::default() });
+    assert!(
+        one.contains("    B(Box<Plain>),") && one.contains("pub plain: Option<Plain>,"),
+        "{one}"
+    );
+    // A member of a oneof, as prost names it.
+    let boxed = vec!["p.Pick.one.b".to_owned()];
+    let like_prost = text(Config { boxed, prost_names: true, ..Config::default() });
+    assert!(like_prost.contains("    B(Box<Plain>),"), "{like_prost}");
 }
 
 #[test]

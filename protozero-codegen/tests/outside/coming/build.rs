@@ -18,8 +18,10 @@ fn main() -> Result<(), BuildError> {
     let _ = ApiKinds { view: true, ..ApiKinds::OWNED };
     // row: `pbjson` and `serde_json`
     let json = Build::new().api_kinds(ApiKinds::ALL);
+    // row: `order.kind()`, `order.set_kind(..)`, `order.note()`
+    let like_prost = json.clone().prost_names(true);
     // row: unknown fields are dropped
-    let like_prost = json.clone().prost_names(true).drop_unknown_fields(["."]);
+    let like_prost = like_prost.drop_unknown_fields(["."]);
     // row: `HashMap` for a map
     let like_prost = like_prost.hash_map(["."]);
     // row: `()` for `google.protobuf.Empty`
@@ -41,6 +43,8 @@ fn main() -> Result<(), BuildError> {
         .field_attribute("pkg.Kinds.unknown_fields", "#[serde(skip)]")
         .field_attribute("pkg.Blob.unknown_fields", "#[serde(skip)]");
     with_serde.out_dir(out.join("with_serde")).compile(&protos, &["proto"])?;
+    // row: `boxed("pkg.Order.inner")`
+    let elsewhere = elsewhere.boxed(["pkg.Order.inner"]);
     // row: `bytes(["."])`
     let elsewhere = elsewhere.bytes(["pkg.Blob.data"]);
     // row: `extern_path(".google.protobuf", "::common")`
@@ -54,5 +58,8 @@ fn main() -> Result<(), BuildError> {
     // row: `client_mod_attribute` and `server_mod_attribute` with a Cargo feature
     let elsewhere = elsewhere.option("grpc_feature=net").unwrap_or_default();
     // row: end
-    elsewhere.out_dir(out.join("elsewhere")).compile(&protos, &["proto"])
+    elsewhere.out_dir(out.join("elsewhere")).compile(&protos, &["proto"])?;
+    // What src/derived.rs derives.
+    let described = Build::new().api_kinds(ApiKinds { descriptor: true, ..ApiKinds::OWNED });
+    described.out_dir(out.join("described")).compile(&["proto/described.proto"], &["proto"])
 }

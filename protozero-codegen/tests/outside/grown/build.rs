@@ -1,5 +1,5 @@
 //! Lets schemas grow by random edits, always the same ones. Generates the code of the last state of each, and a program
-//! that uses all names of all states.
+//! that uses all names of all states. Every second schema has all messages in boxes, and its program all types, too.
 
 #[path = "../../stability/grow.rs"]
 mod grow;
@@ -15,14 +15,14 @@ use paths::{Path, paths};
 
 const SCHEMAS: u64 = 20;
 /// Edits of each schema that leave it valid.
-const EDITS: usize = 50;
+const EDITS: usize = 60;
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=../../stability");
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     let mut all = String::new();
     for number in 0..SCHEMAS {
-        let (files, names) = grow(number + 1);
+        let (files, names) = grow(number + 1, number % 2 == 1);
         let folder = format!("schema_{number}");
         for file in files {
             let path = out.join(&folder).join(&file.path);
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The code of a schema at the end, and all names that it had.
-fn grow(seed: u64) -> (Vec<protozero_codegen::OutputFile>, BTreeSet<Path>) {
+fn grow(seed: u64, is_boxed: bool) -> (Vec<protozero_codegen::OutputFile>, BTreeSet<Path>) {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut random = move || {
         state ^= state << 13;
@@ -57,8 +57,10 @@ fn grow(seed: u64) -> (Vec<protozero_codegen::OutputFile>, BTreeSet<Path>) {
         let edit: Edit = (random() as u8, random(), random(), random());
         apply(&mut next, edit);
         // An edit that makes the schema invalid is not made.
-        if let Some(files) = generated(&next) {
-            names.extend(paths(&files));
+        if let Some(files) = generated(&next, is_boxed) {
+            let is_kept =
+                |path: &Path| is_boxed || !matches!(path, Path::Type(..) | Path::Variant(..));
+            names.extend(paths(&files).into_iter().filter(is_kept));
             (schema, last) = (next, files);
             edits += 1;
         }
@@ -73,6 +75,14 @@ fn uses(name: &Path, root: &str, index: usize) -> String {
         Path::Constant(path) => format!("const USED_{index}: fn() = || _ = {root}{path};\n"),
         Path::Field(of, field) => {
             format!("const USED_{index}: fn(&{root}{of}) = |it| _ = &it.{field};\n")
+        }
+        Path::Type(of, field, ty) => {
+            let ty = ty.replace('@', root);
+            format!("const USED_{index}: fn(&{root}{of}) -> &{ty} = |it| &it.{field};\n")
+        }
+        Path::Variant(of, variant, ty) => {
+            let ty = ty.replace('@', root);
+            format!("const USED_{index}: fn({ty}) -> {root}{of} = {root}{of}::{variant};\n")
         }
         Path::Message(path, full) => format!(
             "const _: () = assert!(same(<{root}{path} as protozero::Named>::FULL_NAME, {full:?}));\n"

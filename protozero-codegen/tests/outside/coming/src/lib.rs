@@ -22,7 +22,14 @@ pub mod elsewhere {
     include!(concat!(env!("OUT_DIR"), "/elsewhere/mod.rs"));
 }
 
+/// What is derived in `derived`.
+pub mod described {
+    include!(concat!(env!("OUT_DIR"), "/described/mod.rs"));
+}
+
 #[cfg(test)]
 mod check;
+#[cfg(test)]
+mod derived;
 #[cfg(test)]
 mod rows;

@@ -232,6 +232,9 @@ fn generated_messages_and_prost() {
     is_message(&order);
     // row: `prost_path("::sdk::prost")`, `#[prost(prost_path = "..")]`
     assert_eq!(elsewhere::pkg::Order::default().number, 0);
+    // row: `boxed("pkg.Order.inner")`
+    let inner: Option<Box<elsewhere::pkg::Blob>> = elsewhere::pkg::Order::default().inner;
+    assert_eq!((inner, Order::default().inner), (None, None));
     // row: `bytes(["."])`
     let blob = elsewhere::pkg::Blob { data: protozero::bytes::Bytes::new(), ..Default::default() };
     assert_eq!(blob.encode_to_vec(), b""); // pkg.Blob.data
@@ -249,6 +252,18 @@ fn generated_messages_and_prost() {
     assert!(options.ignore_unknown, "ParseOptions::ignore_unknown, `json`");
     let text = r#"{"new": 1, "data": "AQ=="}"#;
     assert_eq!(json::from_str_with::<M>(text, &options).unwrap(), message);
+    // row: `#[derive(prost_reflect::ReflectMessage)]`
+    #[derive(protozero::Message, Clone, Debug, Default, PartialEq)]
+    #[pb(name = "shop.Line", skip_unknown)] // #[pb(name = "shop.Line")], and another word
+    struct Line {
+        #[pb(sint64, 1)]
+        unit_price: i64,
+    }
+    let line = Line { unit_price: 5 };
+    assert_eq!(json::to_string(&line).unwrap(), r#"{"unitPrice":"5"}"#);
+    let text = r#"{"unitPrice": 5}"#;
+    assert_eq!(json::from_str::<Line>(text).unwrap(), line);
+    assert_eq!((Line::descriptor().full_name(), Line::DESCRIPTOR.name), ("shop.Line", "shop.Line"));
     // row: `prost::Name`, `enable_type_names()`
     assert_eq!(<M as protozero::Named>::FULL_NAME, "pkg.Blob");
     // row: `prost_types::Any::from_msg`, `to_msg`
@@ -260,16 +275,45 @@ fn generated_messages_and_prost() {
 
 #[test]
 fn accessors_of_prost() {
-    let mut order = Order::default();
     // row: `order.kind()`, `order.set_kind(..)`, `order.note()`
+    // The fields, without the option.
+    let mut order = Order::default();
     order.kind = Kind::Limit;
-    order.note = "n".into(); // `order.note`
-    let optional: Option<String> = None;
-    assert_eq!(optional.as_deref().unwrap_or_default(), "");
-    let kinds = pkg::Kinds::default();
-    assert_eq!((kinds.kind_or_default(), kinds.kind), (Kind::Limit, None)); // kind_or_default()
+    let optional = pkg::Kinds::default();
+    let note: Option<String> = optional.note.clone();
+    assert_eq!(note.as_deref().unwrap_or_default(), "");
+    assert_eq!((optional.kind_or_default(), optional.kind), (Kind::Limit, None)); // kind_or_default()
+    // The methods.
+    use like_prost::pkg::Kind as Like;
+    let mut kinds = like_prost::pkg::Kinds::default();
+    assert_eq!((kinds.kind(), kinds.note()), (Like::Limit, ""));
+    kinds.set_kind(Like::None);
+    kinds.push_all(Like::Limit);
+    kinds.insert_by_name("a".into(), Like::Limit);
+    assert_eq!(kinds.all().collect::<Vec<_>>(), [Like::Limit]);
+    assert_eq!(kinds.get_by_name("a"), Some(Like::Limit));
     // row: end
-    assert_eq!((order.kind, order.note.as_str()), (Kind::Limit, "n"));
+    assert_eq!((order.kind, kinds.kind()), (Kind::Limit, Like::None));
+    assert_eq!(kinds.insert_by_name("a".into(), Like(7)), Some(Like::Limit));
+    assert_eq!((kinds.get_by_name("a"), kinds.get_by_name("b")), (None, None));
+    kinds.set_kind(Like(7));
+    kinds.push_all(Like(7));
+    assert_eq!((kinds.kind(), kinds.kind), (Like::Limit, Some(Like(7))));
+    assert_eq!((kinds.all().count(), kinds.all.len()), (1, 2));
+    kinds.set_type(Like::Limit);
+    assert_eq!((kinds.r#type(), kinds.r#type), (Like::Limit, Some(Like::Limit)));
+    assert_eq!((kinds.insert_by_id(1, Like::None), kinds.get_by_id(1)), (None, Some(Like::None)));
+    assert_eq!((kinds.raw(), kinds.count(), kinds.count_or_default()), (&b""[..], 7, 7));
+    kinds.note = Some("n".into());
+    kinds.raw = Some(vec![1]);
+    kinds.count = Some(0);
+    assert_eq!((kinds.note(), kinds.raw(), kinds.count()), ("n", &b"\x01"[..], 0));
+    // Of a field without presence.
+    let mut order = like_prost::pkg::Order::default();
+    order.set_kind(Like::Limit);
+    assert_eq!((order.kind(), order.kind), (Like::Limit, Like::Limit));
+    order.kind = Like(7);
+    assert_eq!(order.kind(), Like::None);
 }
 
 #[test]
