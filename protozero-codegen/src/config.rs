@@ -106,11 +106,12 @@ pub struct Config {
     pub drop_unknown_fields: Vec<String>,
     /// Names as prost has them, for code that used prost: fields and oneofs are in snake case (`peerURLs` is
     /// `peer_ur_ls`), variants and values of enums in camel case (`HTTPServer` is `HttpServer`), oneofs are behind all
-    /// other fields, and the types have aliases at the paths that prost gives them. Fields of enums have its accessors
-    /// (`kind()`, `set_kind(..)`, for lists `kinds()`, `push_kinds(..)`, for maps `get_kinds(..)`, `insert_kinds(..)`), in
-    /// which a number without a name reads as the default; other optional fields have `note()`, with the default. See
-    /// [Names](crate#names). The names for attributes and `bytes` below are prost's, too: `.pkg.Order` also matches what is inside, `v1.Order` is the
-    /// end of a full name and matches nothing else, and a member of a oneof is `pkg.Order.paid_by.card`.
+    /// other fields, and the types have aliases at the paths that prost gives them. Fields of enums have its accessors:
+    /// `kind()` and `set_kind(..)`, for lists `kinds()` and `push_kinds(..)`, for maps `get_kinds(..)` and
+    /// `insert_kinds(..)`. In them a number without a name reads as the default. Other optional fields have `note()`:
+    /// the value, or the default. See [Names](crate#names). The names for attributes and `bytes` below are prost's,
+    /// too: `.pkg.Order` also matches what is inside, `v1.Order` is the end of a full name and matches nothing else,
+    /// and a member of a oneof is `pkg.Order.paid_by.card`.
     pub prost_names: bool,
     /// Plain types of Rust in place of some well-known ones in owned messages, as prost has them: `()` for
     /// `google.protobuf.Empty`, also as request and response of gRPC, and for a wrapper the value that it holds, so a
@@ -119,8 +120,8 @@ pub struct Config {
     pub plain_types: bool,
     /// Fields that hold their message in a `Box`: singular ones, and members of oneofs. Names as for [`Config::bytes`].
     /// Besides them, all fields are boxed that are on a cycle of messages, as each of these messages would contain
-    /// itself. A field that is named here is no part of such a cycle: if it is the new one that closes it, the fields of
-    /// the other messages keep their types. With `.` the type of such a field never changes. See
+    /// itself. A field that is named here is no part of such a cycle. So if it is the new one that closes it, the
+    /// fields of the other messages keep their types. With `.` the type of such a field never changes. See
     /// [Names](crate#names).
     pub boxed: Vec<String>,
     /// Full names of fields that are `Option<Arc<M>>` in owned messages instead of `Option<M>`: large messages that are

@@ -60,8 +60,8 @@
 //! ```
 //!
 //! A struct with a name, `#[pb(name = "shop.Order")]`, implements `protozero::Named`: its descriptor is made of the
-//! attributes. So `protozero::json::to_string(&order)` and `json::from_str::<Order>(text)` work, and the text format and
-//! reflection have `Order::DESCRIPTOR`, as for generated messages:
+//! attributes. So `protozero::json::to_string(&order)` and `json::from_str::<Order>(text)` work, and the text format
+//! and reflection have `Order::DESCRIPTOR`, as for generated messages:
 //!
 //! - the messages in its fields, and those in its oneofs, need a name and a descriptor, too; generated ones have both
 //!   with the API kind `descriptor`;

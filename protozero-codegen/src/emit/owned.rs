@@ -49,8 +49,9 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         }
     }
     let oneofs = (0..message.oneofs.len()).map(|at| oneof(cx, message, at, &names.oneofs[at]));
-    let defaults = defaults::getters(cx, &held, &quote! { #name });
+    let getters = defaults::getters(cx, &held, &quote! { #name });
     let accessors = accessors::emit(cx, &held, &name);
+    let methods = [getters, accessors, extension::nested(cx, message, &name)];
     let open = (!message.extension_ranges.is_empty()).then(|| quote! { rt::extendable!(#name); });
     // Fields are encoded in the order of their numbers, from the last to the first.
     lines.sort_by_key(|(number, _)| Reverse(*number));
@@ -62,7 +63,6 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let without = if drops { " without unknown_fields" } else { "" };
     let table = table(cx, flavour, &format!("{}{without}", names.owned), &lines);
     let unknown = (!drops).then(|| unknown(cx, &full));
-    let extensions = extension::nested(cx, message, &name);
     let (serde, serde_default) = (cx.serde(), cx.serde_word("default"));
     quote! {
         #doc
@@ -78,9 +78,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         #table
         #open
         #(#oneofs)*
-        #defaults
-        #accessors
-        #extensions
+        #(#methods)*
     }
 }
 

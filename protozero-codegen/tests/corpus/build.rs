@@ -11,8 +11,15 @@ const fn schema<'a>(
     includes: &'a [&'a str],
     api_kinds: Option<&'a str>,
 ) -> Schema<'a> {
-    Schema { name, folders, includes, api_kinds }
+    Schema { name, package: name, folders, includes, api_kinds, options: &[] }
 }
+
+/// What docs/coming-from.md proposes for a crate that used prost.
+const LIKE_PROST: &[&str] =
+    &["prost_names", "drop_unknown_fields=.", "hash_map=.", "plain_types", "eq_and_hash=."];
+
+const ETCD: Schema<'_> = schema("etcd-client", &["proto/etcd"], &["proto"], None);
+const QDRANT: Schema<'_> = schema("qdrant-client", &["proto"], &["proto"], None);
 
 /// By default, and owned messages alone of large schemas.
 const SCHEMAS: &[Schema<'_>] = &[
@@ -22,7 +29,8 @@ const SCHEMAS: &[Schema<'_>] = &[
         &["vendor"],
         None,
     ),
-    schema("etcd-client", &["proto/etcd"], &["proto"], None),
+    ETCD,
+    Schema { name: "etcd-like-prost", options: LIKE_PROST, ..ETCD },
     schema("k8s-cri", &["proto"], &["proto"], None),
     schema(
         "opentelemetry-proto",
@@ -30,7 +38,8 @@ const SCHEMAS: &[Schema<'_>] = &[
         &["src/proto/opentelemetry-proto"],
         None,
     ),
-    schema("qdrant-client", &["proto"], &["proto"], None),
+    QDRANT,
+    Schema { name: "qdrant-like-prost", options: LIKE_PROST, ..QDRANT },
     schema("substrait-prost", &["proto"], &["proto"], None),
     schema(
         "temporal-sdk-core-protos",
@@ -55,19 +64,6 @@ const SCHEMAS: &[Schema<'_>] = &[
 
 fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
-    let mut all = ways::generate(SCHEMAS, None)?;
-    let (mut sets, mut rows) = (String::new(), String::new());
-    for Schema { name, .. } in SCHEMAS {
-        sets +=
-            &format!("({name:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.bin\"))),");
-        let module = name.replace('-', "_");
-        for (full, path) in ways::messages(&out.join(name).with_extension("bin"))? {
-            rows += &format!("({name:?}, {full:?}, again::<{module}::{path}>),\n");
-        }
-    }
-    all += &format!(
-        "/// Descriptors of each schema.\npub const SETS: &[(&str, &[u8])] = &[{sets}];\n"
-    );
-    all += &format!("/// Schema, full name and struct.\npub const MESSAGES: &[Row] = &[{rows}];\n");
+    let all = ways::generate(SCHEMAS, None)? + &ways::tables(SCHEMAS)?;
     Ok(std::fs::write(out.join("all.rs"), all)?)
 }

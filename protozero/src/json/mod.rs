@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A generated message, and a derived one that says its name, [prints](to_string) and [parses](from_str) itself in one
-//! call, with the descriptor that its type knows ([`Named`](crate::Named)). The functions that take a descriptor are for
-//! messages without a Rust type.
+//! call, with the descriptor that its type knows ([`Named`](crate::Named)). The functions that take a descriptor are
+//! for messages without a Rust type.
 //!
 //! Both directions convert without a tree of values in between. A generated or derived struct becomes text, and text
 //! a struct, without bytes of protobuf in between. By way of bytes go: messages of `rt::compact!`, what has unknown

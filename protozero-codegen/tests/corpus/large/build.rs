@@ -7,6 +7,7 @@ use ways::Schema;
 
 const ENVOY: Schema<'_> = Schema {
     name: "envoy-types",
+    package: "envoy-types",
     folders: &["proto/data-plane-api"],
     includes: &[
         "proto/data-plane-api",
@@ -19,11 +20,13 @@ const ENVOY: Schema<'_> = Schema {
         "proto/ratelimit/api",
     ],
     api_kinds: Some("owned"),
+    options: &[],
 };
 
 /// Schemas of services, with all that they import.
 const GOOGLE: Schema<'_> = Schema {
     name: "googleapis",
+    package: "googleapis",
     folders: &[
         "google/bigtable/v2",
         "google/firestore/v1",
@@ -39,6 +42,7 @@ const GOOGLE: Schema<'_> = Schema {
     ],
     includes: &["."],
     api_kinds: Some("owned"),
+    options: &[],
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -47,6 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let google = google.ok_or("CORPUS_GOOGLEAPIS is not set: cargo xtask ci --only corpus")?;
     let all = ways::generate(&[ENVOY], None)?;
     let all = all + &ways::generate(&[GOOGLE], Some(google.as_ref()))?;
+    let all = all + &ways::tables(&[ENVOY, GOOGLE])?;
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     Ok(std::fs::write(out.join("all.rs"), all)?)
 }

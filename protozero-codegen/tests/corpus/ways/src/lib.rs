@@ -20,20 +20,25 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// Files of a package.
 pub struct Schema<'a> {
-    /// The package, and the module of its code.
+    /// The folder of its code, and with `_` in place of `-` its module.
     pub name: &'a str,
+    /// The package that has the files.
+    pub package: &'a str,
     /// Folders of the package whose files are compiled.
     pub folders: &'a [&'a str],
     /// Folders that imports start from.
     pub includes: &'a [&'a str],
     /// What is generated, if not all but descriptors.
     pub api_kinds: Option<&'a str>,
+    /// More options, as the plugin takes them.
+    pub options: &'a [&'a str],
 }
 
 /// A schema with the paths that it has on this machine.
 struct Found {
     name: String,
-    api_kinds: Option<String>,
+    /// As the plugin takes them.
+    options: Vec<String>,
     protos: Vec<PathBuf>,
     includes: Vec<PathBuf>,
     out: PathBuf,
@@ -56,7 +61,7 @@ pub fn generate(schemas: &[Schema<'_>], folder: Option<&Path>) -> Outcome<String
     for schema in schemas {
         let root = match folder {
             Some(folder) => folder.to_owned(),
-            None => root(&packages, schema.name)?,
+            None => root(&packages, schema.package)?,
         };
         let found = Found::new(schema, &root, out.clone())?;
         let done = found.build().and_then(|()| found.command(&tools)).and_then(|()| {
@@ -72,6 +77,28 @@ pub fn generate(schemas: &[Schema<'_>], folder: Option<&Path>) -> Outcome<String
     Ok(all)
 }
 
+/// The constants `SETS` and `MESSAGES`, with which `values::check` sends random messages through the code that
+/// [`generate`] made.
+///
+/// # Errors
+/// The descriptors cannot be read.
+pub fn tables(schemas: &[Schema<'_>]) -> Outcome<String> {
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    let (mut sets, mut rows) = (String::new(), String::new());
+    for Schema { name, .. } in schemas {
+        sets +=
+            &format!("({name:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.bin\"))),");
+        let module = name.replace('-', "_");
+        for (full, path) in messages(&out.join(name).with_extension("bin"))? {
+            rows += &format!("({name:?}, {full:?}, values::again::<{module}::{path}>),\n");
+        }
+    }
+    Ok(format!(
+        "/// Descriptors of each schema.\npub const SETS: &[(&str, &[u8])] = &[{sets}];\n\
+         /// Schema, full name and struct.\n#[allow(deprecated)]\npub const MESSAGES: &[values::Row] = &[{rows}];\n"
+    ))
+}
+
 impl Found {
     fn new(schema: &Schema<'_>, root: &Path, out: PathBuf) -> Outcome<Self> {
         let mut protos = Vec::new();
@@ -82,14 +109,15 @@ impl Found {
         let includes = schema.includes.iter().map(|folder| root.join(folder)).collect();
         // More than the default, so that the corpus compiles it.
         let api_kinds = schema.api_kinds.unwrap_or("owned+writer+reader+service");
-        let api_kinds = Some(api_kinds.to_owned());
-        Ok(Self { name: schema.name.to_owned(), api_kinds, protos, includes, out })
+        let mut options = vec![format!("api_kinds={api_kinds}")];
+        options.extend(schema.options.iter().map(|option| (*option).to_owned()));
+        Ok(Self { name: schema.name.to_owned(), options, protos, includes, out })
     }
 
     fn build(&self) -> Outcome<()> {
         let mut build = Build::new();
-        if let Some(api_kinds) = &self.api_kinds {
-            build = build.option(&format!("api_kinds={api_kinds}"))?;
+        for option in &self.options {
+            build = build.option(option)?;
         }
         let build = build.cargo(false).out_dir(self.out.join(&self.name));
         Ok(build.compile(&self.protos, &self.includes)?)
@@ -98,7 +126,11 @@ impl Found {
     fn command(&self, tools: &Path) -> Outcome<()> {
         let out = self.fresh("command")?;
         let mut command = Command::new(tools.join("protozero-codegen"));
-        command.args(self.api_kinds.iter().flat_map(|kinds| ["--api-kinds", kinds]));
+        for option in &self.options {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            command.arg(format!("--{}", name.replace('_', "-")));
+            command.args((!value.is_empty()).then_some(value));
+        }
         run(command.arg("-o").arg(&out).args(self.includes()).args(&self.protos))?;
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         find(&self.out.join(&self.name), "rs", &mut ours)?;
@@ -117,7 +149,7 @@ impl Found {
         to.push(&out);
         let mut protoc = Command::new(protoc_bin_vendored::protoc_bin_path()?);
         protoc.arg(option).arg(to).args(self.includes());
-        protoc.args(self.api_kinds.iter().map(|k| format!("--protozero_opt=api_kinds={k}")));
+        protoc.args(self.options.iter().map(|option| format!("--protozero_opt={option}")));
         run(protoc.args(&self.protos))?;
         let mut files = Vec::new();
         find(&out, "rs", &mut files)?;
@@ -163,9 +195,11 @@ impl Found {
     }
 }
 
-/// Code without comments.
+/// Code without comments, which also decide whether a struct is on one line.
 fn code(text: &str) -> String {
-    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let dense: String = lines.flat_map(str::split_whitespace).collect();
+    dense.replace(",}", "}")
 }
 
 fn run(command: &mut Command) -> Outcome<()> {

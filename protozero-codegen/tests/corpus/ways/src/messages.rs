@@ -6,7 +6,32 @@ use prost::Message;
 use prost_types::{DescriptorProto, FileDescriptorSet};
 
 /// Keywords that are names of packages.
-const KEYWORDS: &[&str] = &["type", "enum", "mod", "use", "ref", "match"];
+const KEYWORDS: &[&str] = &[
+    "as", "async", "const", "dyn", "enum", "extern", "for", "if", "impl", "in", "loop", "match",
+    "mod", "move", "priv", "pub", "ref", "static", "struct", "trait", "try", "type", "use",
+    "where",
+];
+/// Names that generated code needs itself.
+const TAKEN: &[&str] = &[
+    "Arc",
+    "Box",
+    "Clone",
+    "Debug",
+    "Default",
+    "Err",
+    "Error",
+    "Iterator",
+    "None",
+    "Ok",
+    "Option",
+    "PartialEq",
+    "Result",
+    "Some",
+    "String",
+    "Vec",
+];
+/// Ends of names that are derived from those of messages.
+const ENDS: &[&str] = &["Writer", "Reader", "ReaderField", "ReaderTable", "Borrowed", "Oneof"];
 
 /// Full name and path of each message in the descriptors at `set`, except those of `google.protobuf` and those whose
 /// names the rule changes.
@@ -39,12 +64,10 @@ fn collect(
     found: &mut Vec<(String, String)>,
 ) {
     let name = message.name();
-    let ends = ["Writer", "Reader", "ReaderField", "ReaderTable", "Oneof"];
-    let taken = ["Error", "Option", "Result", "String", "Vec", "Box", "Debug", "Default", "None"];
     let plain = name.starts_with(|c: char| c.is_ascii_uppercase())
         && !name.contains('_')
-        && !ends.iter().any(|end| name.ends_with(end))
-        && !taken.contains(&name);
+        && !ENDS.iter().any(|end| name.ends_with(end))
+        && !TAKEN.contains(&name);
     if !plain || message.options.as_ref().is_some_and(|options| options.map_entry()) {
         return;
     }
