@@ -27,7 +27,7 @@
 //! | `socket/listen` | `socket`, `bind`, `listen`, `accept4`, `connect`, `stat`, `unlink`, `chmod` | listening |
 //! | `socket/names` | `getsockname`, `getpeername` | addresses of sockets |
 //! | `socket/open_socket` | `fstat`, `socketpair`, `dup3` | sockets of a process that forks |
-//! | `socket/stream` | `socket`, `connect`, `sendmsg`, `recvmsg`, `getsockopt`, `ioctl`, `shutdown` | talking to peers |
+//! | `socket/stream` | `socket`, `connect`, `sendmsg`, `recvmsg`, `getsockopt`, `ioctl`, `shutdown` | peers |
 //! | `socket/vsock` | `socket`, `bind`, `listen`, `connect` | virtual machines |
 //! | `sys` | those that the standard library lacks | the calls of a client |
 //! | `thread` | `gettid`, `getpriority`, `setpriority`, `pthread_create` ... | the calling thread, and new ones |
