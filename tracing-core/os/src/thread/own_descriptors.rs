@@ -23,7 +23,9 @@ pub unsafe fn copy_descriptors() -> io::Result<()> {
     crate::sys::checked(unsafe { libc::unshare(libc::CLONE_FILES) }).map(drop)
 }
 
-/// As [`copy_descriptors`]; then it closes all copies but that of `kept`, and the input and the outputs of the process.
+/// As [`copy_descriptors`]; then it closes all copies but that of `kept`. The input and the outputs of the thread are
+/// `kept` from then on: copies of those of the process would keep pipes open that a program in the background has
+/// left.
 ///
 /// # Errors
 /// As there, and before Linux 5.9. The thread must end then, because it may have copies of all descriptors.
@@ -42,6 +44,10 @@ pub unsafe fn copy_descriptor(kept: RawFd) -> io::Result<()> {
             let closed = unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) };
             crate::sys::checked(libc::c_int::try_from(closed).unwrap_or(-1))?;
         }
+    }
+    for standard in 0..STANDARD {
+        // SAFETY: as above.
+        crate::sys::checked(unsafe { libc::dup2(kept.cast_signed(), standard.cast_signed()) })?;
     }
     Ok(())
 }
