@@ -151,6 +151,11 @@ fn a_forked_child_frees_nothing() {
     PACKETS.register();
     let _alone = alone();
     let session = session(&["allocations"]);
+    #[cfg(feature = "tracing")]
+    tracing::subscriber::with_default(tracing_sdk::layer::Subscriber::default(), || {
+        // Its lock is one of those that the fork takes.
+        assert!(!tracing::info_span!("before the fork").is_disabled());
+    });
     let mut child = 0;
     // SAFETY: the child compares two numbers and ends.
     let counted = allocation_counter::measure(|| child = unsafe { libc::fork() });

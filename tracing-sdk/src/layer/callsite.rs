@@ -14,6 +14,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use tracing::Metadata;
 use tracing::callsite::Identifier;
 
+use super::chunks::Chunks;
 use crate::category::Category;
 use crate::event::Priority;
 use crate::hash::WordHasher;
@@ -37,6 +38,8 @@ pub(super) enum Role {
 
 /// See the [module](self).
 pub(super) struct CallSite {
+    /// Among all call sites of the process.
+    pub(super) number: u32,
     pub(super) metadata: &'static Metadata<'static>,
     pub(super) category: &'static Category,
     pub(super) name: StaticName,
@@ -51,6 +54,8 @@ pub(super) struct CallSite {
     pub(super) is_of_log: bool,
     /// The fields are counters and nothing else.
     pub(super) only_counters: bool,
+    /// A field names the track.
+    pub(super) has_track: bool,
     pub(super) enter_count: EnterCount,
     literal: OnceLock<Literal>,
     /// Its messages differ.
@@ -121,7 +126,7 @@ pub(super) fn category(metadata: &Metadata<'_>) -> &'static Category {
 }
 
 impl CallSite {
-    fn new(metadata: &'static Metadata<'static>) -> Self {
+    fn new(number: u32, metadata: &'static Metadata<'static>) -> Self {
         let role = |name: &'static str| match name {
             "message" if metadata.is_event() => Role::Message,
             "track" => Role::Track,
@@ -136,6 +141,7 @@ impl CallSite {
         let location = metadata.file().zip(metadata.line());
         let is_of_log = is_of_log(metadata);
         Self {
+            number,
             metadata,
             category: category(metadata),
             name: StaticName::event(metadata.name()),
@@ -146,6 +152,7 @@ impl CallSite {
             is_of_log,
             place: location.map(|(file, line)| Place::new(Location { file, function: "", line })),
             only_counters: roles.iter().any(is_counter) && roles.iter().all(is_counter),
+            has_track: roles.iter().any(|role| matches!(role, Role::Track)),
             roles,
             keys: fields().map(StaticName::key).collect(),
             enter_count: EnterCount::default(),
@@ -198,6 +205,9 @@ type Table = HashMap<Identifier, &'static CallSite, BuildHasherDefault<WordHashe
 
 static ALL: Mutex<Option<Table>> = Mutex::new(None);
 
+/// The same by their numbers, for those who have no lock.
+static BY_NUMBER: Chunks<OnceLock<&'static CallSite>> = Chunks::new();
+
 fn all() -> MutexGuard<'static, Option<Table>> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -246,12 +256,29 @@ fn by_id(metadata: &'static Metadata<'static>) -> &'static CallSite {
     known(&id).unwrap_or_else(|| {
         let mut all = all();
         let all = all.get_or_insert_default();
-        let site =
-            all.entry(id.clone()).or_insert_with(|| Box::leak(Box::new(CallSite::new(metadata))));
-        let site = *site;
+        let number = u32::try_from(all.len()).unwrap_or(u32::MAX);
+        let site = *all.entry(id.clone()).or_insert_with(|| add(number, metadata));
         remember(id, site);
         site
     })
+}
+
+/// Makes call site `number`. The caller holds the lock.
+#[cold]
+fn add(number: u32, metadata: &'static Metadata<'static>) -> &'static CallSite {
+    let site = Box::leak(Box::new(CallSite::new(number, metadata)));
+    if BY_NUMBER.get(number).is_none() {
+        BY_NUMBER.grow(|_| OnceLock::new());
+    }
+    if let Some(place) = BY_NUMBER.get(number) {
+        place.get_or_init(|| site);
+    }
+    site
+}
+
+/// The call site that has `number`.
+pub(super) fn numbered(number: u32) -> Option<&'static CallSite> {
+    BY_NUMBER.get(number)?.get().copied()
 }
 
 /// The call site `id`, if its metadata was seen.

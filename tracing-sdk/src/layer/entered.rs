@@ -5,18 +5,16 @@
 
 use std::cell::RefCell;
 
-use tracing::Metadata;
-
 use super::span::{Begun, Form};
-use super::spans::SpanId;
+use super::spans::{LiveSpan, SpanId};
 use crate::sequence::Spec;
 use crate::sequence::thread;
 
 struct Entered {
-    span: SpanId,
-    metadata: &'static Metadata<'static>,
+    id: SpanId,
+    span: LiveSpan,
     begun: Begun,
-    /// [`SpanId::changes`] at that time.
+    /// [`Slot::changes`](super::slot::Slot::changes) at that time.
     changes: u32,
 }
 
@@ -33,29 +31,27 @@ fn with_entered<T: Default>(run: impl FnOnce(&mut Vec<Entered>) -> T) -> T {
 }
 
 /// Of the spans of `subscriber`, the one that was entered last on the calling thread and has not been left.
-pub(super) fn current(subscriber: u64) -> Option<(SpanId, &'static Metadata<'static>)> {
+pub(super) fn current(subscriber: u64) -> Option<LiveSpan> {
     with_entered(|entered| {
-        let last = entered.iter().rev().find(|entry| entry.span.subscriber == subscriber)?;
-        Some((last.span, last.metadata))
+        let last = entered.iter().rev().find(|entry| entry.id.subscriber == subscriber)?;
+        Some(last.span)
     })
 }
 
 /// The span is entered on the calling thread.
+#[inline]
 pub(super) fn enter(id: SpanId) {
-    let entry = id.with(|span| Entered {
-        span: id,
-        metadata: span.site().metadata,
-        begun: span.enter(),
-        changes: id.changes(),
-    });
-    if let Some(entry) = entry {
-        with_entered(|entered| entered.push(entry));
-    }
+    let Some(span) = id.find() else { return };
+    // Before the slice begins, so that no change is missed.
+    let changes = span.slot.changes();
+    let entry = Entered { id, span, begun: span.enter(), changes };
+    with_entered(|entered| entered.push(entry));
 }
 
 /// The span is left on the calling thread.
+#[inline]
 pub(super) fn exit(id: SpanId) {
-    let last = with_entered(|entered| entered.pop_if(|last| last.span == id));
+    let last = with_entered(|entered| entered.pop_if(|last| last.id == id));
     match last {
         Some(entry) => end(&entry),
         None => exit_outer(id),
@@ -66,7 +62,7 @@ pub(super) fn exit(id: SpanId) {
 #[cold]
 fn exit_outer(id: SpanId) {
     let taken = with_entered(|entered| {
-        let at = entered.iter().rposition(|entry| entry.span == id)?;
+        let at = entered.iter().rposition(|entry| entry.id == id)?;
         let inside = entered.split_off(at + 1);
         entered.pop().map(|entry| (entry, inside))
     });
@@ -79,22 +75,22 @@ fn exit_outer(id: SpanId) {
     end(&entry);
     for mut other in inside {
         if is_nested(&other) && other.begun.written.bits != 0 {
-            let form = other.begun.form;
-            other.begun.written = other.span.with(|span| span.begin(form)).unwrap_or_default();
+            other.begun.written = other.span.begin_slice(other.begun.form);
         }
         with_entered(|entered| entered.push(other));
     }
 }
 
+#[inline]
 fn end(entry: &Entered) {
     let Entered { span, begun, changes, .. } = entry;
     if begun.written.bits == 0 {
         return;
     }
-    // Without its lock, if nothing is to be said of the span.
-    if begun.has_plain_end && *changes == span.changes() {
+    // Almost always nothing is to be said of the span.
+    if begun.has_plain_end && *changes == span.slot.changes() {
         thread::write_to(begun.written, &Spec::end(None), None);
     } else {
-        span.with(|span| span.end(begun));
+        span.end_slice(begun);
     }
 }

@@ -134,10 +134,7 @@ where
     }
 
     fn on_enter(&self, id: &Id, _: Context<'_, S>) {
-        let span = self.recorder().number().span(id);
-        if span.may_exist() {
-            entered::enter(span);
-        }
+        entered::enter(self.recorder().number().span(id));
     }
 
     fn on_exit(&self, id: &Id, _: Context<'_, S>) {
@@ -145,10 +142,7 @@ where
     }
 
     fn on_close(&self, id: Id, _: Context<'_, S>) {
-        let span = self.recorder().number().span(&id);
-        if span.may_exist() {
-            span.release();
-        }
+        self.recorder().close(&id);
     }
 
     /// Other layers find the filter by it: they leave its answers alone.

@@ -1,8 +1,7 @@
 //! `follows_from`: an arrow from the span that is followed.
 
-use super::span::Span;
+use super::spans::LiveSpan;
 use crate::category::Members;
-use crate::clock;
 use crate::event::Event;
 use crate::flow::Flow;
 use crate::intern::EventName;
@@ -11,10 +10,10 @@ use crate::sequence::{Arguments, Spec, thread};
 
 /// Another span follows from `span`. The arrow needs an event to begin at. That is an instant on the calling thread,
 /// because the slice of `span` has begun, and its end may come after the beginning of the other.
-pub(super) fn from(span: &Span) -> Option<Flow> {
+pub(super) fn from(span: LiveSpan) -> Option<Flow> {
     static NAME: StaticName = StaticName::event("follows_from");
     static KEY: StaticName = StaticName::key("span");
-    let site = span.site();
+    let site = span.site;
     let members = Members::One(site.category);
     let bits = members.instances();
     if bits == 0 {
@@ -26,6 +25,6 @@ pub(super) fn from(span: &Span) -> Option<Flow> {
         event.flow(flow).annotate_static(&KEY, site.name.text());
     };
     let mut arguments = Arguments::Closure(&mut fill);
-    thread::write_locked(clock::now_ns(), bits, &spec, Some(&mut arguments));
+    thread::write(bits, &spec, Some(&mut arguments));
     Some(flow)
 }

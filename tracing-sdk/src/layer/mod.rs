@@ -51,33 +51,50 @@
 //! so, and other layers keep theirs. A span that is made while no session wants it is not recorded later.
 
 mod callsite;
+mod chunks;
 mod entered;
 mod event;
 mod field;
 mod filter;
 mod filtered;
 mod follow;
+mod handles;
+mod index;
 mod log_record;
 mod rebuild;
 mod recorder;
+mod scratch;
+mod slot;
 mod span;
 mod spans;
+mod style;
 mod subscriber;
+#[cfg(test)]
+mod tests;
 mod values;
 
-/// What a fork waits for, before it takes other locks.
-#[expect(dead_code, reason = "they are held")]
-pub(crate) struct LockedFirst(rebuild::Locked, spans::Locked);
+/// What a fork waits for.
+pub(crate) struct Locked(
+    #[expect(dead_code, reason = "it is held")] callsite::Locked,
+    spans::Locked,
+);
 
-pub(crate) fn lock_first_for_fork() -> LockedFirst {
-    LockedFirst(rebuild::lock_for_fork(), spans::lock_for_fork())
+impl Locked {
+    /// In a forked process, which frees nothing.
+    pub(crate) fn unlock_slots(&mut self) {
+        self.1.unlock_slots();
+    }
 }
 
-pub(crate) use self::callsite::{Locked, lock_for_fork};
+pub(crate) fn lock_for_fork() -> Locked {
+    Locked(callsite::lock_for_fork(), spans::lock_for_fork())
+}
+
 pub use self::filter::Wanted;
 pub use self::filtered::{Layer, layer};
 #[cfg(feature = "log")]
 pub(crate) use self::rebuild::gets_log_records;
+pub(crate) use self::rebuild::{Locked as LockedFirst, lock_for_fork as lock_first_for_fork};
 pub use self::recorder::Recorder;
-pub use self::span::SpanStyle;
+pub use self::style::SpanStyle;
 pub use self::subscriber::Subscriber;

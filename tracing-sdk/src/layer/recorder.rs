@@ -8,8 +8,11 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::callsite;
 use super::follow;
-use super::span::SpanStyle;
+use super::scratch::Scratch;
+use super::span;
 use super::spans::{SpanId, SubscriberNumber};
+use super::style::SpanStyle;
+use super::values::Collect;
 use super::{entered, event, rebuild};
 
 /// Records spans and events; [`build`](Self::build) makes it a layer.
@@ -59,10 +62,24 @@ impl Recorder {
 impl Recorder {
     /// Adds a span that was made just now. Its parent has a handle for it.
     pub(super) fn new_span(&self, id: SpanId, attributes: &Attributes<'_>, parent: Option<SpanId>) {
-        let mut live = id.make(callsite::of(attributes.metadata()), self.style);
-        attributes.record(&mut live.span.collect());
-        live.span.begin_life();
-        live.insert(parent);
+        let site = callsite::of(attributes.metadata());
+        let mut scratch = (!site.roles.is_empty()).then(Scratch::take);
+        if let Some(scratch) = &mut scratch {
+            scratch.clear();
+            // Formatting runs code of the program.
+            attributes.record(&mut Collect { site, values: &mut scratch.values });
+        }
+        span::begin(id, site, self.style, scratch.as_deref_mut(), parent);
+        if let Some(scratch) = scratch {
+            scratch.keep();
+        }
+    }
+
+    /// All handles of a span were given back.
+    pub(super) fn close(&self, id: &Id) {
+        if let Some(span) = self.number.span(id).find() {
+            span.end();
+        }
     }
 
     pub(super) fn number(&self) -> &SubscriberNumber {
@@ -71,18 +88,21 @@ impl Recorder {
 
     /// Values that were not known when the span was made.
     pub(super) fn record(&self, id: &Id, record: &Record<'_>) {
-        let id = self.number.span(id);
-        let Some(site) = id.with(|span| span.site()) else { return };
+        let Some(span) = self.number.span(id).find() else { return };
+        let mut late = Scratch::take();
+        late.clear();
         // Outside of the lock, because formatting runs code of the program.
-        let mut late = id.make(site, self.style);
-        record.record(&mut late.span.collect());
-        id.change(|span| span.record(&mut late.span));
-        late.recycle();
+        record.record(&mut Collect { site: span.site, values: &mut late.values });
+        if !late.values.is_empty() {
+            span.change(|details| details.values.merge(&mut late.values));
+        }
+        late.keep();
     }
 
     pub(super) fn follows_from(&self, id: &Id, follows: &Id) {
-        if let Some(flow) = self.number.span(follows).with(|span| follow::from(span)).flatten() {
-            self.number.span(id).change(|span| span.follow(flow));
+        let Some(span) = self.number.span(id).find() else { return };
+        if let Some(flow) = self.number.span(follows).find().and_then(follow::from) {
+            span.change(|details| details.follow(flow));
         }
     }
 }
@@ -120,6 +140,6 @@ where
     }
 
     fn on_close(&self, id: Id, _: Context<'_, S>) {
-        self.number.span(&id).release();
+        self.close(&id);
     }
 }

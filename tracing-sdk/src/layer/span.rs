@@ -10,12 +10,14 @@
 //!   thread 2                                         [request]
 //! ```
 
-use core::sync::atomic::{AtomicU64, Ordering};
-
 use protos::TrackEventType;
 
 use super::callsite::CallSite;
-use super::values::{ARGUMENTS_MAX, Collect, Values};
+use super::scratch::Scratch;
+use super::slot::Start;
+use super::spans::{LiveSpan, SpanId};
+use super::style::SpanStyle;
+use super::values::{ARGUMENTS_MAX, Values};
 use crate::category::Members;
 use crate::clock;
 use crate::event::Event;
@@ -30,49 +32,6 @@ use crate::track::Track;
 
 /// The parent of the tracks of spans.
 static SPANS: Track<'static> = Track::named("tracing spans");
-
-/// How many spans that another one follows are recorded, until it is entered.
-const FOLLOWS_MAX: usize = 16;
-
-/// How spans become slices.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SpanStyle {
-    /// A slice on the thread each time a span is entered: for programs without async code.
-    Sync,
-    /// A slice for the whole life of each span, and one on the thread each time it is entered.
-    Async,
-    /// As `Sync`, until a span is entered for the second time: it goes on as `Async`, and so do later spans of its call
-    /// site. The slice for its whole life then begins when it was made; or when it was entered first, if an earlier
-    /// span of the call site ended that was entered once.
-    #[default]
-    Auto,
-}
-
-/// The slice for the whole life of a span.
-#[derive(Clone, Copy, Default)]
-struct Life {
-    written: Written,
-    /// The instances that it was last compared with.
-    generation: Option<u32>,
-}
-
-/// A span that has not ended.
-pub(super) struct Span {
-    site: &'static CallSite,
-    style: SpanStyle,
-    values: Values,
-    enters: u32,
-    /// Tells apart the tracks and flows of spans; 0: not needed yet.
-    number: u64,
-    /// The instances that ran when it was made, and that time. Of a span that is expected to be entered once, those of
-    /// its first slice.
-    made_for: Written,
-    made_ns: u64,
-    life: Option<Life>,
-    /// From spans that it follows.
-    flows: Vec<Flow>,
-}
 
 /// What a slice on a thread, or on a track that the program named, is of its span.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -93,272 +52,325 @@ pub(super) struct Begun {
     pub(super) has_plain_end: bool,
 }
 
-fn spec<'a>(
-    kind: TrackEventType,
-    site: &'static CallSite,
-    track: Option<&'a Track<'a>>,
-) -> Spec<'a, 'a> {
-    let is_end = kind == TrackEventType::TYPE_SLICE_END;
+/// The instances that record spans of `site`.
+#[inline]
+fn instances(site: &'static CallSite) -> u32 {
+    Members::One(site.category).instances()
+}
+
+fn begin_spec<'a>(site: &'static CallSite, track: Option<&'a Track<'a>>) -> Spec<'a, 'a> {
     Spec {
-        kind,
-        members: (!is_end).then_some(Members::One(site.category)),
-        name: if is_end { EventName::None } else { EventName::Static(&site.name) },
+        kind: TrackEventType::TYPE_SLICE_BEGIN,
+        members: Some(Members::One(site.category)),
+        name: EventName::Static(&site.name),
         track,
-        place: if is_end { None } else { site.place.as_ref() },
+        place: site.place.as_ref(),
         time_ns: None,
         clock: None,
         value: None,
     }
 }
 
-impl Span {
-    /// A span of `site` without values.
-    pub(super) fn new(site: &'static CallSite, style: SpanStyle) -> Self {
-        Self {
-            site,
-            style,
-            values: Values::default(),
-            enters: 0,
-            number: 0,
-            made_for: Written::default(),
-            made_ns: 0,
-            life: None,
-            flows: Vec::new(),
+fn flow(number: u64) -> Flow {
+    Flow::scoped("tracing span", number)
+}
+
+/// Where the slice of the whole life of span `number` is.
+fn life_track<'a>(site: &'static CallSite, values: &'a Values, number: u64) -> Track<'a> {
+    match values.track_name(site) {
+        Some(name) => Track::dynamic(name),
+        None => SPANS.child(site.name.text()),
+    }
+    .id(number)
+}
+
+/// A span of `site` is made, of which `scratch` has the values. Its parent has a handle for it.
+#[inline(always)]
+pub(super) fn begin(
+    id: SpanId,
+    site: &'static CallSite,
+    style: SpanStyle,
+    scratch: Option<&mut Scratch>,
+    parent: Option<SpanId>,
+) {
+    let is_often = style == SpanStyle::Auto && site.enter_count.is_often();
+    let style = if is_often { SpanStyle::Async } else { style };
+    let bits = instances(site);
+    let may_live = match style {
+        SpanStyle::Sync => false,
+        SpanStyle::Async => true,
+        SpanStyle::Auto => !site.enter_count.is_once(),
+    };
+    let made = (bits != 0 && may_live).then(|| (thread::instances(bits), clock::now_ns()));
+    let values = scratch.as_deref().map(|scratch| &scratch.values);
+    let values = values.filter(|values| !values.is_empty());
+    let parent_id = parent.map(|parent| parent.id);
+    let Some(span) = id.begin(site, &Start { style, made, values, parent: parent_id }) else {
+        // So many spans have not ended that this one is not recorded.
+        if let Some(parent) = parent {
+            parent.release();
         }
+        return;
+    };
+    if let Some(scratch) = scratch {
+        scratch.set_values_of(span.slot);
     }
-
-    /// As [`new`](Self::new), in the memory of one that has ended.
-    pub(super) fn renew(&mut self, site: &'static CallSite, style: SpanStyle) {
-        self.values.clear();
-        self.flows.clear();
-        (self.site, self.style, self.life) = (site, style, None);
-        (self.enters, self.number, self.made_for) = (0, 0, Written::default());
+    if style == SpanStyle::Async && bits != 0 {
+        span.begin_made_life(bits);
     }
+}
 
-    /// Collects values.
-    pub(super) fn collect(&mut self) -> Collect<'_> {
-        Collect { site: self.site, values: &mut self.values }
-    }
-
-    /// The span is made: its values are known.
-    pub(super) fn begin_life(&mut self) {
-        if self.style == SpanStyle::Auto && self.site.enter_count.is_often() {
-            self.style = SpanStyle::Async;
+impl SpanId {
+    /// Gives a handle back. True if it was the last one: then the span has ended, and lets go of its parent.
+    pub(super) fn release(self) -> bool {
+        let mut ended = self.without_handle();
+        let is_last = ended.is_some();
+        while let Some(span) = ended {
+            let parent = span.slot.parent().map(|id| Self { id, ..self });
+            span.end();
+            ended = parent.and_then(Self::without_handle);
         }
-        let bits = Members::One(self.site.category).instances();
-        let may_live = match self.style {
-            SpanStyle::Sync => false,
-            SpanStyle::Async => true,
-            SpanStyle::Auto => !self.site.enter_count.is_once(),
-        };
-        if bits != 0 && may_live {
-            self.made_for = thread::instances(bits);
-            self.made_ns = clock::now_ns();
-        }
-        if self.style == SpanStyle::Async {
-            self.live(bits);
-        }
+        is_last
     }
+}
 
-    pub(super) fn site(&self) -> &'static CallSite {
-        self.site
-    }
-
-    /// Values that were not known when the span was made: those of `late`.
-    pub(super) fn record(&mut self, late: &mut Self) {
-        self.values.merge(&mut late.values);
-    }
-
-    /// It follows from an event with this flow.
-    pub(super) fn follow(&mut self, flow: Flow) {
-        if self.flows.len() < FOLLOWS_MAX {
-            self.flows.push(flow);
-        }
-    }
-
+impl LiveSpan {
     /// The span is entered on the calling thread.
-    pub(super) fn enter(&mut self) -> Begun {
-        self.enters = self.enters.saturating_add(1);
-        if self.enters > 1 && self.style == SpanStyle::Auto {
-            self.style = SpanStyle::Async;
+    #[inline]
+    pub(super) fn enter(self) -> Begun {
+        let Self { site, slot, .. } = self;
+        let is_again = slot.count_enter() != 0;
+        let style = slot.style();
+        if style == SpanStyle::Async || (is_again && style == SpanStyle::Auto) {
+            return self.enter_again();
+        }
+        // The end of the first slice needs the flow, if the span is entered again.
+        let may_go_on = style == SpanStyle::Auto && site.enter_count.is_unknown();
+        let (form, written) = self.begin_whole();
+        Begun { form, written, has_plain_end: form == Form::Whole && !may_go_on }
+    }
+
+    #[inline(never)]
+    fn enter_again(self) -> Begun {
+        if self.slot.style() == SpanStyle::Auto {
+            self.slot.set_async();
             self.site.enter_count.set_often();
         }
-        let form = match (self.style, self.track_name()) {
-            (SpanStyle::Async, _) => Form::Part,
-            (_, Some(_)) => Form::Named,
-            (_, None) => Form::Whole,
-        };
-        let written = self.begin(form);
-        Begun { form, written, has_plain_end: form != Form::Named && !self.may_go_on(form) }
+        Begun { form: Form::Part, written: self.begin_part(), has_plain_end: true }
     }
 
     /// Begins a slice on the calling thread in all instances that want it.
-    pub(super) fn begin(&mut self, form: Form) -> Written {
-        let bits = Members::One(self.site.category).instances();
+    pub(super) fn begin_slice(self, form: Form) -> Written {
+        match form {
+            Form::Part => self.begin_part(),
+            Form::Whole | Form::Named => self.begin_whole().1,
+        }
+    }
+
+    /// Almost all slices: there is no flow, and there may be values.
+    #[inline]
+    fn begin_whole(self) -> (Form, Written) {
+        let bits = instances(self.site);
+        if bits == 0 {
+            return (Form::Whole, Written::default());
+        }
+        if self.slot.has_details() {
+            return self.begin_with_details(bits);
+        }
+        let now_ns = clock::now_ns();
+        let written = thread::write_at(now_ns, bits, &begin_spec(self.site, None), None);
+        self.slot.set_made(written, now_ns);
+        (Form::Whole, written)
+    }
+
+    #[inline(never)]
+    fn begin_with_details(self, bits: u32) -> (Form, Written) {
+        let mut scratch = Scratch::take();
+        // The thread that made the span has its values, unless it made another one since.
+        if !scratch.has_values_of(self.slot) {
+            self.with(|details| {
+                scratch.copy_values(details);
+                scratch.take_flows(details);
+                details.values.set_written();
+            });
+        }
+        let now_ns = clock::now_ns();
+        let (form, written) = self.write_details(now_ns, bits, &scratch);
+        self.begun(written, now_ns, &mut scratch);
+        scratch.keep();
+        (form, written)
+    }
+
+    fn write_details(self, now_ns: u64, bits: u32, scratch: &Scratch) -> (Form, Written) {
+        let site = self.site;
+        let Scratch { values, flows, .. } = scratch;
+        let named = values.track_name(site).map(Track::dynamic);
+        let spec = begin_spec(site, named.as_ref());
+        let form = if named.is_some() { Form::Named } else { Form::Whole };
+        let mut place = [AnnotationValue::Simple(Simple::Absent); ARGUMENTS_MAX];
+        let mut fill = |event: &mut Event<'_, '_>| {
+            values.annotate(event, site, false);
+            flows.iter().for_each(|flow| {
+                event.flow(*flow);
+            });
+        };
+        let few = flows.is_empty().then(|| values.arguments(site, &mut place)).flatten();
+        let mut arguments = match few {
+            Some(values) => Arguments::Annotations(&site.keys, values),
+            None => Arguments::Closure(&mut fill),
+        };
+        (form, thread::write_at(now_ns, bits, &spec, Some(&mut arguments)))
+    }
+
+    /// A slice has begun in `written`. If that is nowhere, the span gets its flows back.
+    fn begun(self, written: Written, now_ns: u64, scratch: &mut Scratch) {
+        if written.bits != 0 {
+            self.slot.set_made(written, now_ns);
+        } else if !scratch.flows.is_empty() {
+            self.with(|details| scratch.flows.drain(..).for_each(|flow| details.follow(flow)));
+        }
+    }
+
+    /// Begins a slice of an async span, and that of its whole life where it is missing.
+    fn begin_part(self) -> Written {
+        let bits = instances(self.site);
         if bits == 0 {
             return Written::default();
         }
-        if form == Form::Whole && self.flows.is_empty() {
-            return self.begin_whole(bits);
-        }
-        if form == Form::Part {
-            self.live(bits);
-        }
-        let flow = (form == Form::Part).then(|| self.flow());
-        let Self { site, values, flows, .. } = &*self;
-        let named = self.track_name().map(Track::dynamic);
-        let track = named.as_ref().filter(|_| form == Form::Named);
-        let spec = spec(TrackEventType::TYPE_SLICE_BEGIN, site, track);
-        // The slice for the whole life has the place and the values.
-        let place = spec.place.filter(|_| form != Form::Part);
-        let spec = Spec { place, ..spec };
-        let is_plain = flow.is_none() && values.is_empty() && flows.is_empty();
-        let mut fill = |event: &mut Event<'_, '_>| {
-            match flow {
-                Some(flow) => _ = event.flow(flow),
-                None => values.annotate(event, site, false),
+        let generation = registry::generation();
+        let mut scratch = Scratch::take();
+        let (number, life) = self.with(|details| {
+            scratch.take_flows(details);
+            let life = details.life.start(generation);
+            if life.is_some() {
+                scratch.copy_values(details);
             }
+            (details.number(), life)
+        });
+        if let Some(life) = life {
+            self.begin_life(bits, generation, number, life, &scratch.values);
+        }
+        let flows = &scratch.flows;
+        let mut fill = |event: &mut Event<'_, '_>| {
+            event.flow(flow(number));
             flows.iter().for_each(|flow| {
                 event.flow(*flow);
             });
         };
-        let now_ns = clock::now_ns();
         let mut arguments = Arguments::Closure(&mut fill);
-        let arguments = (!is_plain).then_some(&mut arguments);
-        let written = thread::write_locked(now_ns, bits, &spec, arguments);
-        if written.bits != 0 {
-            self.flows.clear();
-            if form != Form::Part {
-                self.values.set_written();
-            }
-            self.set_made(written, now_ns);
-        }
-        written
-    }
-
-    /// [`begin`](Self::begin) of almost all slices: there is no flow, and there may be values.
-    fn begin_whole(&mut self, bits: u32) -> Written {
-        let Self { site, values, .. } = &*self;
-        let spec = spec(TrackEventType::TYPE_SLICE_BEGIN, site, None);
+        // The slice for the whole life has the place and the values.
+        let spec = Spec { place: None, ..begin_spec(self.site, None) };
         let now_ns = clock::now_ns();
-        let written = match values.is_empty() {
-            true => thread::write_locked(now_ns, bits, &spec, None),
-            false => {
-                let mut place = [AnnotationValue::Simple(Simple::Absent); ARGUMENTS_MAX];
-                let mut annotate = |event: &mut Event<'_, '_>| values.annotate(event, site, false);
-                let mut arguments = match values.arguments(site, &mut place) {
-                    Some(values) => Arguments::Annotations(&site.keys, values),
-                    None => Arguments::Closure(&mut annotate),
-                };
-                thread::write_locked(now_ns, bits, &spec, Some(&mut arguments))
-            }
-        };
-        if written.bits != 0 {
-            self.values.set_written();
-        }
-        self.set_made(written, now_ns);
+        let written = thread::write_at(now_ns, bits, &spec, Some(&mut arguments));
+        self.begun(written, now_ns, &mut scratch);
+        scratch.keep();
         written
     }
 
-    /// A slice has begun in `written`. Its time is that of the whole life, if that is not known.
-    fn set_made(&mut self, written: Written, now_ns: u64) {
-        if written.bits != 0 && self.made_for.bits == 0 {
-            (self.made_for, self.made_ns) = (written, now_ns);
+    /// Begins the slice for the whole life of a span that was made just now.
+    #[inline(never)]
+    fn begin_made_life(self, bits: u32) {
+        let generation = registry::generation();
+        let mut scratch = Scratch::take();
+        let (number, life) = self.with(|details| {
+            scratch.copy_values(details);
+            (details.number(), details.life.start(generation))
+        });
+        if let Some(life) = life {
+            self.begin_life(bits, generation, number, life, &scratch.values);
         }
+        scratch.keep();
     }
 
     /// Begins the slice of the whole life in those instances that do not have it.
-    fn live(&mut self, bits: u32) {
-        let mut life = self.life.unwrap_or_default();
-        let generation = Some(registry::generation());
-        if bits == 0 || life.generation == generation {
-            return;
-        }
-        life.generation = generation;
-        let flow = self.flow();
-        let Self { site, values, .. } = &*self;
-        let track = self.track();
-        let begin = spec(TrackEventType::TYPE_SLICE_BEGIN, site, Some(&track));
-        let begin = Spec { time_ns: Some(self.made_ns), ..begin };
+    fn begin_life(
+        self,
+        bits: u32,
+        generation: u32,
+        number: u64,
+        mut life: Written,
+        values: &Values,
+    ) {
+        let site = self.site;
+        let track = life_track(site, values, number);
+        let (made_for, made_ns) = self.slot.made();
+        let spec = Spec { time_ns: Some(made_ns), ..begin_spec(site, Some(&track)) };
         let mut fill = |event: &mut Event<'_, '_>| {
-            event.flow(flow);
+            event.flow(flow(number));
             values.annotate(event, site, false);
         };
         let mut arguments = Arguments::Closure(&mut fill);
-        let arguments = Some(&mut arguments);
-        thread::write_missing_locked(bits, &mut life.written, self.made_for, &begin, arguments);
-        self.life = Some(life);
-    }
-
-    /// Only when it is entered for the second time it is known whether the end of the first slice needs the flow. Then
-    /// the flow would be missing.
-    fn may_go_on(&self, form: Form) -> bool {
-        form != Form::Part
-            && self.style == SpanStyle::Auto
-            && self.enters == 1
-            && self.site.enter_count.is_unknown()
+        thread::write_missing(bits, &mut life, made_for, &spec, Some(&mut arguments));
+        self.with(|details| details.life.started(generation, life));
     }
 
     /// The span leaves a slice that it had begun on the calling thread.
-    pub(super) fn end(&mut self, begun: &Begun) {
+    pub(super) fn end_slice(self, begun: &Begun) {
         let Begun { form, written, .. } = *begun;
-        let flow = self.may_go_on(form).then(|| self.flow());
-        let Self { site, values, flows, .. } = &*self;
-        let named = self.track_name().map(Track::dynamic);
-        let track = named.as_ref().filter(|_| form == Form::Named);
-        let is_plain =
-            flow.is_none() && (form == Form::Part || (values.is_empty() && flows.is_empty()));
-        let mut fill = |event: &mut Event<'_, '_>| {
+        let site = self.site;
+        // Only when it is entered for the second time it is known whether the end of the first slice needs the flow.
+        // Then the flow would be missing.
+        let may_go_on = form != Form::Part
+            && self.slot.style() == SpanStyle::Auto
+            && self.slot.enters() == 1
+            && site.enter_count.is_unknown();
+        let mut scratch = Scratch::take();
+        scratch.clear();
+        let number = self.with(|details| {
             if form != Form::Part {
-                values.annotate(event, site, true);
+                scratch.copy(details);
             }
-            flow.iter().chain(flows.iter().filter(|_| form != Form::Part)).for_each(|flow| {
+            may_go_on.then(|| details.number())
+        });
+        let own = number.map(flow);
+        let Scratch { values, flows, .. } = &*scratch;
+        let named = values.track_name(site).map(Track::dynamic);
+        let track = named.as_ref().filter(|_| form == Form::Named);
+        let is_plain = own.is_none() && values.is_empty() && flows.is_empty();
+        let mut fill = |event: &mut Event<'_, '_>| {
+            values.annotate(event, site, true);
+            own.iter().chain(flows).for_each(|flow| {
                 event.flow(*flow);
             });
         };
         let mut arguments = Arguments::Closure(&mut fill);
         let arguments = (!is_plain).then_some(&mut arguments);
-        let end = spec(TrackEventType::TYPE_SLICE_END, site, track);
-        thread::write_to_locked(written, &end, arguments);
+        thread::write_to(written, &Spec::end(track), arguments);
+        scratch.keep();
     }
 
     /// The span has ended.
-    pub(super) fn close(&mut self) {
-        if self.enters == 1 && self.style == SpanStyle::Auto {
-            self.site.enter_count.set_once();
+    #[inline]
+    pub(super) fn end(self) {
+        match self.slot.style() {
+            SpanStyle::Sync => {}
+            SpanStyle::Async => self.end_life(),
+            SpanStyle::Auto if self.slot.enters() == 1 => self.site.enter_count.set_once(),
+            SpanStyle::Auto => {}
         }
-        let Some(life) = self.life.take().filter(|life| life.written.bits != 0) else { return };
-        let Self { site, values, flows, .. } = &*self;
-        let track = self.track();
-        let end = spec(TrackEventType::TYPE_SLICE_END, site, Some(&track));
-        let mut fill = |event: &mut Event<'_, '_>| {
-            values.annotate(event, site, true);
-            flows.iter().for_each(|flow| {
-                event.flow(*flow);
-            });
-        };
-        thread::write_to(life.written, &end, Some(&mut Arguments::Closure(&mut fill)));
+        self.forget();
     }
 
-    fn flow(&mut self) -> Flow {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        if self.number == 0 {
-            self.number = NEXT.fetch_add(1, Ordering::Relaxed);
+    #[inline(never)]
+    fn end_life(self) {
+        let site = self.site;
+        let mut scratch = Scratch::take();
+        let (number, written) = self.with(|details| {
+            scratch.copy(details);
+            (details.number(), core::mem::take(&mut details.life).written)
+        });
+        if written.bits != 0 {
+            let Scratch { values, flows, .. } = &*scratch;
+            let track = life_track(site, values, number);
+            let mut fill = |event: &mut Event<'_, '_>| {
+                values.annotate(event, site, true);
+                flows.iter().for_each(|flow| {
+                    event.flow(*flow);
+                });
+            };
+            let mut arguments = Arguments::Closure(&mut fill);
+            thread::write_to(written, &Spec::end(Some(&track)), Some(&mut arguments));
         }
-        Flow::scoped("tracing span", self.number)
-    }
-
-    /// The value of the field `track`.
-    fn track_name(&self) -> Option<&str> {
-        self.values.track_name(self.site)
-    }
-
-    /// Where the slice of its whole life is.
-    fn track(&self) -> Track<'_> {
-        match self.track_name() {
-            Some(name) => Track::dynamic(name),
-            None => SPANS.child(self.site.name.text()),
-        }
-        .id(self.number)
+        scratch.keep();
     }
 }

@@ -1,120 +1,160 @@
 //! The spans that have not ended, by their ids.
 //!
-//! They are not among the extensions of the registry, which needs memory for each: here a span gets the memory of one
-//! that has ended. The table is in parts that have a lock each, so that threads seldom meet. All subscribers share it,
-//! so that a fork can wait for its locks.
+//! They are not among the extensions of the registry, which needs memory for each: here a span gets the slot of one
+//! that has ended.
+//!
+//! ```text
+//!   a thread that has seen the span:  id ──> its own table ──┐
+//!   a thread that has not:            id ──> index ──────────┴──> slot ──> still this span?
+//! ```
+//!
+//! The index has room for most programs. What finds none is behind a lock, and so are slots that threads leave to each
+//! other. No thread waits for another lock while it holds this one.
 
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::cell::RefCell;
+use core::mem::ManuallyDrop;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::callsite::CallSite;
-use super::span::{Span, SpanStyle};
+use super::callsite::{self, CallSite};
+use super::chunks::Chunks;
+use super::index::{Bucket, ENTRIES};
+use super::slot::{Details, Slot, Start};
 use crate::hash::WordHasher;
-use crate::sequence::thread;
 
-const PARTS: usize = 64;
-/// How many ended spans of a thread leave their memory to its later ones, and of a part to those of all threads.
+const BUCKETS: usize = 512;
+/// How many spans a thread finds without the index.
+const RECENT: usize = 32;
+/// How many slots a thread keeps for its later spans.
 const FREE_MAX: usize = 64;
+/// How many slots a thread takes or leaves at a time, so that it seldom needs the lock.
+const MOVED: usize = 32;
 
-/// Spans that have ended, whose memory is used again.
-#[allow(clippy::vec_box, reason = "spans are large, so they stay where they are")]
-type Free = Vec<Box<Live>>;
+static SLOTS: Chunks<Slot> = Chunks::new();
+
+static INDEX: [Bucket; BUCKETS] =
+    [const { Bucket { entries: [const { AtomicU64::new(0) }; ENTRIES] } }; BUCKETS];
+
+static SHARED: Mutex<Shared> = Mutex::new(Shared {
+    free: Vec::new(),
+    unindexed: HashMap::with_hasher(BuildHasherDefault::new()),
+});
+
+/// How many spans [`Shared::unindexed`] has; it changes under the lock.
+static UNINDEXED_COUNT: AtomicUsize = AtomicUsize::new(0);
+
+struct Shared {
+    /// Slots of no span that no thread keeps.
+    free: Vec<&'static Slot>,
+    /// Spans that the index has no room for.
+    unindexed: HashMap<SpanId, &'static Slot, BuildHasherDefault<WordHasher>>,
+}
+
+fn shared() -> MutexGuard<'static, Shared> {
+    SHARED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// None if there is no number left for another slot.
+    fn take(&mut self) -> Option<&'static Slot> {
+        if self.free.is_empty() {
+            let numbers = SLOTS.grow(Slot::new);
+            self.free.extend(numbers.rev().filter_map(|number| SLOTS.get(number)));
+        }
+        self.free.pop()
+    }
+}
+
+/// Slots that a thread keeps for its later spans.
+struct Free(Vec<&'static Slot>);
+
+impl Drop for Free {
+    fn drop(&mut self) {
+        self.0.extend(SPARE.take());
+        shared().free.append(&mut self.0);
+    }
+}
+
+impl Free {
+    fn take(&mut self) -> Option<&'static Slot> {
+        if self.0.is_empty() {
+            self.fill();
+        }
+        self.0.pop()
+    }
+
+    fn put(&mut self, slot: &'static Slot) {
+        if self.0.len() >= FREE_MAX {
+            let moved = self.0.len() - MOVED;
+            shared().free.extend(self.0.drain(moved..));
+        }
+        self.0.push(slot);
+    }
+
+    #[cold]
+    fn fill(&mut self) {
+        let mut shared = shared();
+        self.0.extend(core::iter::from_fn(|| shared.take()).take(MOVED));
+    }
+}
 
 thread_local! {
-    /// Without a lock: most spans end on the thread that made them.
-    static FREE: RefCell<Free> = const { RefCell::new(Vec::new()) };
+    static FREE: RefCell<Free> = const { RefCell::new(Free(Vec::new())) };
+    /// The slot that was left last. Both have no destructor, so no state to check.
+    static SPARE: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+    /// The span that was used last of those that share a place.
+    static LAST: [Cell<Option<LiveSpan>>; RECENT] = const { [const { Cell::new(None) }; RECENT] };
 }
 
-/// A span of the table, or one that will be there.
-pub(super) struct Live {
-    id: SpanId,
-    pub(super) span: Span,
-    /// Handles and children, of a subscriber that counts them.
-    handles: usize,
-    parent: Option<SpanId>,
+/// A slot of no span. None if there is no number left for another one.
+#[inline]
+fn take_slot() -> Option<&'static Slot> {
+    SPARE.take().or_else(take_kept)
 }
 
-struct Spans {
-    /// The last one that was added: most spans end before the next one of their part begins, and are never in the map.
-    newest: Option<Box<Live>>,
-    others: HashMap<SpanId, Box<Live>, BuildHasherDefault<WordHasher>>,
-    free: Free,
+#[inline(never)]
+fn take_kept() -> Option<&'static Slot> {
+    // A thread that is ending keeps none.
+    let kept = FREE.try_with(|free| free.borrow_mut().take());
+    kept.unwrap_or_else(|_| shared().take())
 }
 
-impl Spans {
-    fn insert(&mut self, live: Box<Live>) {
-        if let Some(older) = self.newest.replace(live) {
-            self.others.insert(older.id, older);
-        }
-    }
-
-    fn get_mut(&mut self, id: SpanId) -> Option<&mut Live> {
-        match &mut self.newest {
-            Some(newest) if newest.id == id => Some(newest),
-            _ => self.others.get_mut(&id).map(Box::as_mut),
-        }
-    }
-
-    fn remove(&mut self, id: SpanId) -> Option<Box<Live>> {
-        self.newest.take_if(|newest| newest.id == id).or_else(|| self.others.remove(&id))
+#[inline]
+fn put_slot(slot: &'static Slot) {
+    if let Some(other) = SPARE.replace(Some(slot)) {
+        put_kept(other);
     }
 }
 
-struct Part {
-    spans: Mutex<Spans>,
-    /// Whether there is any span; it changes under the lock.
-    has_spans: AtomicBool,
-    /// How often a span got late values or flows; it changes under the lock.
-    changes: AtomicU32,
-}
-
-impl Part {
-    const fn new() -> Self {
-        let others = HashMap::with_hasher(BuildHasherDefault::new());
-        let spans = Spans { newest: None, others, free: Vec::new() };
-        Self {
-            spans: Mutex::new(spans),
-            has_spans: AtomicBool::new(false),
-            changes: AtomicU32::new(0),
-        }
-    }
-
-    /// Spans were added or removed.
-    fn count(&self, spans: &Spans) {
-        let has_spans = spans.newest.is_some() || !spans.others.is_empty();
-        self.has_spans.store(has_spans, Ordering::Relaxed);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Spans> {
-        self.spans.lock().unwrap_or_else(PoisonError::into_inner)
+#[inline(never)]
+fn put_kept(slot: &'static Slot) {
+    if FREE.try_with(|free| free.borrow_mut().put(slot)).is_err() {
+        shared().free.push(slot);
     }
 }
 
-static TABLE: [Part; PARTS] = [const { Part::new() }; PARTS];
+/// The slots, while the process forks.
+pub(crate) struct Locked {
+    #[expect(dead_code, reason = "it is held")]
+    shared: MutexGuard<'static, Shared>,
+    details: Vec<MutexGuard<'static, Details>>,
+}
 
-/// The table, while the process forks.
-pub(crate) struct Locked(
-    #[expect(dead_code, reason = "they are held")] [MutexGuard<'static, Spans>; PARTS],
-);
-
-/// A thread that holds one of these locks may wait for any lock of the library but that of
-/// [`rebuild`](super::rebuild).
 pub(crate) fn lock_for_fork() -> Locked {
-    Locked(TABLE.each_ref().map(Part::lock))
+    // The lock comes first: there are no new slots meanwhile.
+    let shared = shared();
+    Locked { shared, details: SLOTS.iter().map(Slot::lock_for_fork).collect() }
 }
 
-/// A thread that is ending has none.
-fn with_free<T: Default>(run: impl FnOnce(&mut Free) -> T) -> T {
-    FREE.try_with(|free| run(&mut free.borrow_mut())).unwrap_or_default()
-}
-
-/// Takes the span, if there is room.
-fn keep(free: &mut Free, ended: &mut Option<Box<Live>>) {
-    if free.len() < FREE_MAX {
-        free.extend(ended.take());
+impl Locked {
+    /// In a forked process, which frees nothing.
+    pub(crate) fn unlock_slots(&mut self) {
+        let mut details = ManuallyDrop::new(core::mem::take(&mut self.details));
+        while let Some(details) = details.pop() {
+            drop(details);
+        }
     }
 }
 
@@ -131,11 +171,11 @@ impl Default for SubscriberNumber {
 impl Drop for SubscriberNumber {
     /// Spans that have not ended are recorded by nobody any more.
     fn drop(&mut self) {
-        for part in &TABLE {
-            let mut spans = part.lock();
-            let _ended = spans.newest.take_if(|newest| newest.id.subscriber == self.0);
-            spans.others.retain(|span, _| span.subscriber != self.0);
-            part.count(&spans);
+        let mut shared = shared();
+        for slot in SLOTS.iter() {
+            let Some(id) = slot.identity.id_of(self.0) else { continue };
+            SpanId { subscriber: self.0, id }.forget(slot, Some(&mut *shared));
+            shared.free.push(slot);
         }
     }
 }
@@ -158,111 +198,163 @@ pub(super) struct SpanId {
     pub(super) id: u64,
 }
 
+/// A span that has not ended.
+#[derive(Clone, Copy)]
+pub(super) struct LiveSpan {
+    pub(super) site: &'static CallSite,
+    pub(super) slot: &'static Slot,
+}
+
 impl SpanId {
     #[inline]
-    fn part(self) -> &'static Part {
-        // The low bits count, the others name a thread and how often a place was used.
-        let number = self.id ^ (self.id >> 32) ^ self.subscriber;
-        &TABLE[(number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize % PARTS]
+    fn bucket(self) -> &'static Bucket {
+        // In the ids of the registry the low bits count, above them is the number of a thread, and at the top is how
+        // often a place was used. So the spans of one thread use few buckets, and those of two threads different ones.
+        let id = self.id & (u64::MAX >> 13);
+        let place = id
+            .wrapping_add((id >> 38).wrapping_mul(37))
+            .wrapping_add(self.subscriber.wrapping_mul(73));
+        &INDEX[place as usize % BUCKETS]
     }
 
-    /// A span that is not in the table yet, in the memory of one that has ended.
-    pub(super) fn make(self, site: &'static CallSite, style: SpanStyle) -> Box<Live> {
-        let own = with_free(Vec::pop);
-        match own.or_else(|| self.part().lock().free.pop()) {
-            Some(mut live) => {
-                live.id = self;
-                live.span.renew(site, style);
-                live
-            }
-            None => {
-                let span = Span::new(site, style);
-                Box::new(Live { id: self, span, handles: 0, parent: None })
-            }
+    /// What entries of this span and of few others begin with.
+    #[inline]
+    fn tag(self) -> u64 {
+        (self.id ^ (self.id >> 32) ^ self.subscriber) & u64::from(u32::MAX)
+    }
+
+    /// Never 0.
+    #[inline]
+    fn entry(self, slot: &Slot) -> u64 {
+        self.tag() << 32 | (u64::from(slot.number) + 1)
+    }
+
+    /// A span that was made just now. Its parent has a handle for it. None if there is no slot.
+    #[inline]
+    pub(super) fn begin(self, site: &'static CallSite, start: &Start<'_>) -> Option<LiveSpan> {
+        let slot = take_slot()?;
+        slot.start(start);
+        slot.identity.begin(self.subscriber, self.id, site.number);
+        if !self.bucket().insert(self.entry(slot)) {
+            self.insert_unindexed(slot);
+        }
+        let span = LiveSpan { site, slot };
+        self.remember(span);
+        Some(span)
+    }
+
+    #[cold]
+    fn insert_unindexed(self, slot: &'static Slot) {
+        let mut shared = shared();
+        shared.unindexed.insert(self, slot);
+        UNINDEXED_COUNT.store(shared.unindexed.len(), Ordering::Relaxed);
+    }
+
+    /// The place in the table of a thread.
+    #[inline]
+    fn place(self) -> usize {
+        (self.id.wrapping_add(self.subscriber)) as usize % RECENT
+    }
+
+    /// The span, if there is one.
+    #[inline]
+    pub(super) fn find(self) -> Option<LiveSpan> {
+        let last = LAST.with(|last| last[self.place()].get());
+        match last {
+            Some(span) if span.is(self) => Some(span),
+            _ => self.find_in_index(),
         }
     }
 
-    /// False if there is no such span. No lock is taken. True if there may be one.
+    /// The calling thread finds it without the index.
     #[inline]
-    pub(super) fn may_exist(self) -> bool {
-        self.part().has_spans.load(Ordering::Relaxed)
+    fn remember(self, span: LiveSpan) {
+        LAST.with(|last| last[self.place()].set(Some(span)));
+    }
+
+    #[inline(never)]
+    fn find_in_index(self) -> Option<LiveSpan> {
+        let in_slot = |slot: &'static Slot| {
+            let site = slot.identity.site_of(self.subscriber, self.id)?;
+            Some(LiveSpan { site: callsite::numbered(site)?, slot })
+        };
+        let tag = self.tag();
+        let behind = |entry: u64| {
+            let number = (entry as u32).checked_sub(1).filter(|_| entry >> 32 == tag)?;
+            in_slot(SLOTS.get(number)?)
+        };
+        let found = self.bucket().find(behind);
+        let span = found.or_else(|| self.find_unindexed().and_then(in_slot))?;
+        self.remember(span);
+        Some(span)
+    }
+
+    fn find_unindexed(self) -> Option<&'static Slot> {
+        if UNINDEXED_COUNT.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        shared().unindexed.get(&self).copied()
+    }
+
+    /// Nobody finds the span any more. The caller may hold the lock.
+    fn forget(self, slot: &'static Slot, locked: Option<&mut Shared>) {
+        if !self.bucket().remove(self.entry(slot)) {
+            match locked {
+                Some(shared) => self.remove_unindexed(shared),
+                None => self.remove_unindexed(&mut shared()),
+            }
+        }
+        slot.identity.end();
+    }
+
+    #[cold]
+    fn remove_unindexed(self, shared: &mut Shared) {
+        shared.unindexed.remove(&self);
+        UNINDEXED_COUNT.store(shared.unindexed.len(), Ordering::Relaxed);
     }
 
     /// Counts one more handle. False if there is no such span.
     pub(super) fn acquire(self) -> bool {
-        let mut spans = self.part().lock();
-        let live = spans.get_mut(self);
-        live.map(|live| live.handles = live.handles.saturating_add(1)).is_some()
+        self.find().map(|span| span.slot.handles.add()).is_some()
     }
 
-    /// Gives a handle back. True if it was the last one: then the span has ended, and lets go of its parent.
-    pub(super) fn release(self) -> bool {
-        let mut ended = self.remove_handle();
-        let is_last = ended.is_some();
-        while let Some(mut live) = ended {
-            live.span.close();
-            let parent = live.parent.take();
-            live.recycle();
-            ended = parent.and_then(Self::remove_handle);
-        }
-        is_last
-    }
-
-    /// The span, if this was its last handle.
-    fn remove_handle(self) -> Option<Box<Live>> {
-        let part = self.part();
-        let mut spans = part.lock();
-        let live = spans.get_mut(self)?;
-        live.handles -= 1;
-        if live.handles != 0 {
-            return None;
-        }
-        let ended = spans.remove(self);
-        part.count(&spans);
-        ended
-    }
-
-    /// Calls `run` with the span, if there is one. No code of the program runs under the lock: the values of a span
-    /// were formatted before, and `run` writes events as a caller that holds a lock ([`thread::write_locked`]).
-    pub(super) fn with<T>(self, run: impl FnOnce(&mut Span) -> T) -> Option<T> {
-        let result = self.part().lock().get_mut(self).map(|live| run(&mut live.span));
-        thread::deliver_late();
-        result
-    }
-
-    /// As [`with`](Self::with), for what the end of the slice that has begun must say.
-    pub(super) fn change(self, run: impl FnOnce(&mut Span)) {
-        self.with(|span| {
-            run(span);
-            self.part().changes.fetch_add(1, Ordering::Relaxed);
-        });
-    }
-
-    /// A number that differs once the span was [changed](Self::change).
+    /// Gives a handle back. Returns the span, if that was the last one.
     #[inline]
-    pub(super) fn changes(self) -> u32 {
-        self.part().changes.load(Ordering::Relaxed)
+    pub(super) fn without_handle(self) -> Option<LiveSpan> {
+        self.find().filter(|span| span.slot.handles.remove())
     }
 }
 
-impl Live {
-    /// Adds the span to the table, with one handle. Its parent was [acquired](SpanId::acquire) for it.
-    pub(super) fn insert(mut self: Box<Self>, parent: Option<SpanId>) {
-        (self.handles, self.parent) = (1, parent);
-        let part = self.id.part();
-        let mut spans = part.lock();
-        spans.insert(self);
-        part.count(&spans);
+impl LiveSpan {
+    #[inline]
+    fn is(self, id: SpanId) -> bool {
+        self.slot.identity.is_at(id.subscriber, id.id, self.site.number)
     }
 
-    /// Keeps the memory of a span that has ended.
-    pub(super) fn recycle(self: Box<Self>) {
-        let part = self.id.part();
-        let mut ended = Some(self);
-        with_free(|free| keep(free, &mut ended));
-        // Of spans that end on other threads than those that made them.
-        if ended.is_some() {
-            keep(&mut part.lock().free, &mut ended);
-        }
+    #[inline]
+    pub(super) fn id(self) -> SpanId {
+        let (subscriber, id) = self.slot.identity.of();
+        SpanId { subscriber, id }
+    }
+
+    /// Nobody finds the span any more: it has ended.
+    #[inline]
+    pub(super) fn forget(self) {
+        self.id().forget(self.slot, None);
+        put_slot(self.slot);
+    }
+
+    /// Calls `run` with the details of the span, under its lock: no code of the program runs there, and no event is
+    /// written.
+    pub(super) fn with<T>(self, run: impl FnOnce(&mut Details) -> T) -> T {
+        run(&mut self.slot.lock())
+    }
+
+    /// As [`with`](Self::with), for what the end of the slice that has begun must say.
+    pub(super) fn change(self, run: impl FnOnce(&mut Details)) {
+        self.with(|details| {
+            run(details);
+            self.slot.set_changed();
+        });
     }
 }

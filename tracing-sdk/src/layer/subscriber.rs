@@ -13,7 +13,7 @@ use tracing::{Event, Metadata};
 use tracing_types::span::Current;
 
 use super::recorder::Recorder;
-use super::spans::SpanId;
+use super::spans::{LiveSpan, SpanId};
 use super::{entered, event, filter, rebuild};
 
 /// How many ids a thread takes at a time: what all threads write to costs more than the rest of an id.
@@ -77,13 +77,13 @@ impl Subscriber {
     }
 
     /// The span that was entered last on the calling thread, of those that have not been left.
-    fn current(&self) -> Option<(SpanId, &'static Metadata<'static>)> {
+    fn current(&self) -> Option<LiveSpan> {
         entered::current(self.recorder.number().get())
     }
 
     fn parent(&self, attributes: &Attributes<'_>) -> Option<SpanId> {
         match attributes.is_contextual() {
-            true => self.current().map(|(span, _)| span),
+            true => self.current().map(LiveSpan::id),
             false => attributes.parent().map(|id| self.span(id)),
         }
     }
@@ -146,7 +146,7 @@ impl tracing::Subscriber for Subscriber {
 
     fn current_span(&self) -> Current {
         match self.current() {
-            Some((span, metadata)) => Current::new(Id::from_u64(span.id), metadata),
+            Some(span) => Current::new(Id::from_u64(span.id().id), span.site.metadata),
             None => Current::none(),
         }
     }

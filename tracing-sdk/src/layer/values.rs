@@ -3,6 +3,7 @@
 use core::fmt::{self, Write as _};
 use core::ops::Range;
 use std::error::Error;
+use std::sync::Arc;
 
 use tracing::field::{Field, Visit};
 
@@ -28,7 +29,7 @@ enum Stored {
     Bool(bool),
     /// A part of `Values::texts`.
     Text(Range<usize>),
-    Causes(Vec<String>),
+    Causes(Arc<Vec<String>>),
 }
 
 #[derive(Clone, Debug)]
@@ -55,6 +56,13 @@ impl Values {
         self.values.clear();
         self.texts.clear();
         self.texts.shrink_to(TEXT_BYTES_KEPT);
+    }
+
+    /// Becomes the same, in the memory that it has.
+    pub(super) fn copy(&mut self, other: &Self) {
+        self.clear();
+        self.values.extend_from_slice(&other.values);
+        self.texts.push_str(&other.texts);
     }
 
     /// Replaces values of the same fields, and adds all others, as late ones.
@@ -125,6 +133,9 @@ impl Values {
 
     /// The value of the field `track`.
     pub(super) fn track_name(&self, site: &'static CallSite) -> Option<&str> {
+        if !site.has_track {
+            return None;
+        }
         self.values.iter().find_map(|value| match (site.roles.get(value.field), &value.stored) {
             (Some(Role::Track), Stored::Text(range)) => self.texts.get(range.clone()),
             _ => None,
@@ -140,7 +151,7 @@ struct Shown<'a> {
 impl Annotate for Shown<'_> {
     fn annotate(&self, value: Out<'_, '_>) {
         if let Stored::Causes(texts) = self.stored {
-            texts.annotate(value);
+            texts.as_slice().annotate(value);
         }
     }
 
@@ -197,13 +208,15 @@ impl Visit for Collect<'_> {
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.record_debug(field, &format_args!("{value}"));
+        let start = self.values.texts.len();
+        self.values.texts.push_str(value);
+        self.push(field, Stored::Text(start..self.values.texts.len()));
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
         let mut texts = Vec::new();
         Causes(value).each(|error| texts.push(error.to_string()));
-        self.push(field, Stored::Causes(texts));
+        self.push(field, Stored::Causes(Arc::new(texts)));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {

@@ -63,7 +63,7 @@ struct Locks {
     #[cfg(feature = "log")]
     _log: crate::log::Locked,
     #[cfg(feature = "tracing")]
-    _layer: (LockedFirst, layer::Locked, changes::Locked),
+    layer: (LockedFirst, layer::Locked, changes::Locked),
 }
 
 thread_local! {
@@ -157,7 +157,7 @@ extern "C" fn before_fork() {
         #[cfg(feature = "log")]
         _log: crate::log::lock_for_fork(),
         #[cfg(feature = "tracing")]
-        _layer: layer,
+        layer,
     };
     // A thread that forks while it ends has no thread locals; then the locks are released at once.
     let _ = LOCKS.try_with(|held| *held.borrow_mut() = Some(locks));
@@ -184,6 +184,8 @@ extern "C" fn in_child() {
     // What follows takes the locks.
     let mut sources = ManuallyDrop::new(core::mem::take(&mut locks.sources));
     sources.iter_mut().for_each(|source| source.unlock());
+    #[cfg(feature = "tracing")]
+    locks.layer.1.unlock_slots();
     drop(locks);
     fork::forked();
     thread::forget_after_fork();

@@ -158,15 +158,6 @@ impl core::fmt::Debug for Arguments<'_> {
     }
 }
 
-/// When an interceptor gets the packets of an event.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Deliver {
-    Now,
-    /// The caller holds a lock of the library. It calls [`thread::deliver_late`] without it.
-    #[cfg_attr(not(feature = "tracing"), expect(dead_code, reason = "for spans alone"))]
-    Later,
-}
-
 /// The result of writing an event.
 #[must_use]
 pub(crate) struct Outcome {
@@ -225,11 +216,6 @@ impl Sequence {
         }
     }
 
-    /// Whether dropping it runs code of the program.
-    pub(crate) fn is_intercepted(&self) -> bool {
-        self.intercepted.is_some()
-    }
-
     /// The serial number of its instance.
     pub(crate) fn serial(&self) -> u32 {
         self.running.serial
@@ -275,11 +261,10 @@ impl Sequence {
         now_ns: u64,
         spec: &Spec<'_, '_>,
         arguments: Option<&mut Arguments<'_>>,
-        deliver: Deliver,
     ) -> Outcome {
         match self.write_short(now_ns, spec, arguments.as_deref()) {
             true => Outcome { is_stored: true, panic: None },
-            false => self.write_long(now_ns, spec, arguments, deliver),
+            false => self.write_long(now_ns, spec, arguments),
         }
     }
 
@@ -290,7 +275,6 @@ impl Sequence {
         now_ns: u64,
         spec: &Spec<'_, '_>,
         arguments: Option<&mut Arguments<'_>>,
-        deliver: Deliver,
     ) -> Outcome {
         if self.writer.is_dropping() {
             self.retry_if_due(now_ns);
@@ -305,7 +289,7 @@ impl Sequence {
         let had_arguments = arguments.is_some();
         let filled = match arguments {
             None if self.lost == 0 && !self.is_special => self.encode(now_ns, spec, None),
-            arguments => self.encode_special(now_ns, spec, arguments, deliver),
+            arguments => self.encode_special(now_ns, spec, arguments),
         };
         let is_stored = !self.writer.is_dropping();
         match is_stored {
@@ -331,13 +315,12 @@ impl Sequence {
         now_ns: u64,
         spec: &Spec<'_, '_>,
         arguments: Option<&mut Arguments<'_>>,
-        deliver: Deliver,
     ) -> std::thread::Result<()> {
         let thread_time =
             if self.is_special { self.sample_thread_time(now_ns, spec) } else { None };
         let filled =
             self.encode_all(now_ns, spec, Content { lost: self.lost, thread_time, arguments });
-        if self.is_special && deliver == Deliver::Now {
+        if self.is_special {
             self.deliver();
         }
         filled
@@ -374,7 +357,7 @@ impl Sequence {
 
     /// Hands what was written to the interceptor, if there is one.
     #[cold]
-    pub(crate) fn deliver(&mut self) {
+    fn deliver(&mut self) {
         if let Some(intercepted) = &mut self.intercepted {
             intercepted.deliver(&mut self.writer);
         }

@@ -22,7 +22,7 @@ fn late_ends_on_tracks_have_a_limit() {
 #[cfg(all(feature = "in-process", not(feature = "off")))]
 #[test]
 fn memory_is_asked_for_again_after_a_millisecond() {
-    use super::{Arguments, Deliver, Members, RETRY_NS, Sequence, Spec};
+    use super::{Arguments, Members, RETRY_NS, Sequence, Spec};
     use crate::event::annotate::Simple;
     use crate::event::annotation_value::AnnotationValue;
     use crate::intern::{EventName, StaticName};
@@ -42,7 +42,7 @@ fn memory_is_asked_for_again_after_a_millisecond() {
         let spec = Spec::instant(Members::One(&A), EventName::Static(&NAME));
         let values = [AnnotationValue::Simple(Simple::Str(text))];
         let mut arguments = Arguments::Annotations(&KEYS, &values);
-        sequence.write(now_ns, &spec, Some(&mut arguments), Deliver::Now).is_stored
+        sequence.write(now_ns, &spec, Some(&mut arguments)).is_stored
     };
     let lost_ns = crate::clock::now_ns();
     assert!(is_stored(lost_ns, "fits"));
@@ -63,7 +63,7 @@ mod annotations {
     use crate::event::annotate::Simple;
     use crate::event::annotation_value::{AnnotationValue, annotation_value};
     use crate::intern::{EventName, StaticName};
-    use crate::sequence::{Arguments, Deliver, Members, Sequence, Spec};
+    use crate::sequence::{Arguments, Members, Sequence, Spec};
     use crate::source::registry;
     use crate::tests::{A, Place, alone};
 
@@ -92,7 +92,7 @@ mod annotations {
             let spec = Spec::instant(Members::One(&A), EventName::Static(&NAME));
             let mut arguments = Arguments::Annotations(keys, values);
             let arguments = Some(&mut arguments);
-            let outcome = self.sequence.write_long(clock::now_ns(), &spec, arguments, Deliver::Now);
+            let outcome = self.sequence.write_long(clock::now_ns(), &spec, arguments);
             assert!(outcome.is_stored && outcome.panic.is_none());
             self.cases.last_mut().expect("a case").push(true);
         }

@@ -6,7 +6,7 @@ use std::panic::resume_unwind;
 
 use protos::TrackEventType;
 
-use super::{Arguments, Deliver, Sequence, Spec};
+use super::{Arguments, Sequence, Spec};
 use crate::clock;
 use crate::fork;
 use crate::on::ON;
@@ -21,13 +21,7 @@ struct Sequences {
     generation: u32,
     last_serial: u32,
     slots: [Option<Box<Sequence>>; COUNT],
-    /// Of instances that have stopped. They run code of the program when they are dropped, and a lock of the library
-    /// was held when the thread learned of it.
-    ended: Ended,
 }
-
-#[allow(clippy::vec_box, reason = "a slot has had each in its box")]
-type Ended = Vec<Box<Sequence>>;
 
 thread_local! {
     static SEQUENCES: RefCell<Sequences> = const {
@@ -36,7 +30,6 @@ thread_local! {
             generation: 0,
             last_serial: 0,
             slots: [const { None }; COUNT],
-            ended: Vec::new(),
         })
     };
 }
@@ -47,18 +40,13 @@ impl Sequences {
         let forks = fork::count();
         if core::mem::replace(&mut self.forks, forks) != forks {
             self.slots.iter_mut().for_each(|sequence| core::mem::forget(sequence.take()));
-            core::mem::forget(core::mem::take(&mut self.ended));
         }
     }
 
-    /// Drops the sequences of instances that have stopped, and makes those of new ones. A caller that holds a lock of
-    /// the library ([`Deliver::Later`]) keeps those whose drop runs code of the program, for a caller that holds none.
+    /// Drops the sequences of instances that have stopped, and makes those of new ones.
     #[cold]
-    fn refresh(&mut self, deliver: Deliver) {
+    fn refresh(&mut self) {
         self.forget_after_fork();
-        if deliver == Deliver::Now {
-            core::mem::take(&mut self.ended).into_iter().for_each(Sequence::end);
-        }
         let instances = registry::instances();
         self.generation = instances.generation;
         self.last_serial = instances.last_serial;
@@ -67,39 +55,25 @@ impl Sequences {
             if serial != running.as_ref().map(|running| running.serial) {
                 let ended = sequence.take();
                 *sequence = running.map(|running| Box::new(Sequence::new(running)));
-                match ended {
-                    Some(ended) if deliver != Deliver::Now && ended.is_intercepted() => {
-                        self.ended.push(ended);
-                    }
-                    Some(ended) => ended.end(),
-                    None => {}
+                if let Some(ended) = ended {
+                    ended.end();
                 }
             }
             if let Some(sequence) = sequence {
                 sequence.check_clears();
             }
         }
-        if !self.ended.is_empty() {
-            // The next caller comes here again.
-            self.generation = instances.generation.wrapping_sub(1);
-        }
     }
 
     /// An argument panicked, so the call site gets no guard: a slice that began in the instances in `bits` ends here.
     #[cold]
-    fn unwind(
-        &mut self,
-        bits: u32,
-        spec: &Spec<'_, '_>,
-        deliver: Deliver,
-        panic: Box<dyn Any + Send>,
-    ) -> ! {
+    fn unwind(&mut self, bits: u32, spec: &Spec<'_, '_>, panic: Box<dyn Any + Send>) -> ! {
         if spec.kind == TrackEventType::TYPE_SLICE_BEGIN {
             let now_ns = clock::now_ns();
             let end = Spec::end(spec.track);
             for slot in slots_of(bits) {
                 if let Some(Some(sequence)) = self.slots.get_mut(slot) {
-                    let _stored = sequence.write_long(now_ns, &end, None, deliver);
+                    let _stored = sequence.write_long(now_ns, &end, None);
                 }
             }
         }
@@ -112,8 +86,8 @@ impl Drop for Sequences {
         self.forget_after_fork();
         // Those of sessions that have ended must not write what is late.
         let has_late_ends = self.slots.iter().flatten().any(|sequence| sequence.has_late_ends());
-        if (has_late_ends || !self.ended.is_empty()) && self.generation != registry::generation() {
-            self.refresh(Deliver::Now);
+        if has_late_ends && self.generation != registry::generation() {
+            self.refresh();
         }
     }
 }
@@ -149,35 +123,34 @@ pub(crate) fn write(
     spec: &Spec<'_, '_>,
     arguments: Option<&mut Arguments<'_>>,
 ) -> Written {
-    write_and(Deliver::Now, None, bits, spec, arguments)
+    write_and(None, bits, spec, arguments)
 }
 
-/// As [`write()`], of a caller that holds a lock of the library, and has read the clock.
+/// As [`write()`], of a caller that has read the clock.
 #[cfg(feature = "tracing")]
-pub(crate) fn write_locked(
+pub(crate) fn write_at(
     now_ns: u64,
     bits: u32,
     spec: &Spec<'_, '_>,
     arguments: Option<&mut Arguments<'_>>,
 ) -> Written {
-    write_and(Deliver::Later, Some(now_ns), bits, spec, arguments)
+    write_and(Some(now_ns), bits, spec, arguments)
 }
 
 #[inline(always)]
 fn write_and(
-    deliver: Deliver,
     now_ns: Option<u64>,
     bits: u32,
     spec: &Spec<'_, '_>,
     mut arguments: Option<&mut Arguments<'_>>,
 ) -> Written {
-    with_and(deliver, |sequences| {
+    with(|sequences| {
         let now_ns = now_ns.unwrap_or_else(clock::now_ns);
         let mut written = Written { bits: 0, last_serial: sequences.last_serial };
         let mut panic = None;
         for slot in slots_of(bits) {
             if let Some(Some(sequence)) = sequences.slots.get_mut(slot) {
-                let outcome = sequence.write(now_ns, spec, arguments.as_deref_mut(), deliver);
+                let outcome = sequence.write(now_ns, spec, arguments.as_deref_mut());
                 written.bits |= u32::from(outcome.is_stored) << slot;
                 if outcome.panic.is_some() {
                     // The other sessions get the event without arguments.
@@ -186,7 +159,7 @@ fn write_and(
             }
         }
         if let Some(panic) = panic {
-            sequences.unwind(written.bits, spec, deliver, panic);
+            sequences.unwind(written.bits, spec, panic);
         }
         written
     })
@@ -206,36 +179,16 @@ fn slots_of(mut bits: u32) -> impl Iterator<Item = usize> {
 pub(crate) fn write_to(
     written: Written,
     spec: &Spec<'_, '_>,
-    arguments: Option<&mut Arguments<'_>>,
-) {
-    write_to_and(Deliver::Now, written, spec, arguments);
-}
-
-/// As [`write_to`], of a caller that holds a lock of the library.
-#[cfg(feature = "tracing")]
-pub(crate) fn write_to_locked(
-    written: Written,
-    spec: &Spec<'_, '_>,
-    arguments: Option<&mut Arguments<'_>>,
-) {
-    write_to_and(Deliver::Later, written, spec, arguments);
-}
-
-#[inline(always)]
-fn write_to_and(
-    deliver: Deliver,
-    written: Written,
-    spec: &Spec<'_, '_>,
     mut arguments: Option<&mut Arguments<'_>>,
 ) {
-    with_and(deliver, |sequences| {
+    with(|sequences| {
         let now_ns = clock::now_ns();
         let mut panic = None;
         for slot in slots_of(written.bits) {
             if let Some(Some(sequence)) = sequences.slots.get_mut(slot)
                 && written.has(slot, sequence.serial())
             {
-                let outcome = sequence.write(now_ns, spec, arguments.as_deref_mut(), deliver);
+                let outcome = sequence.write(now_ns, spec, arguments.as_deref_mut());
                 if outcome.panic.is_some() {
                     // The other sessions get the event without arguments.
                     (panic, arguments) = (outcome.panic, None);
@@ -256,9 +209,9 @@ pub(crate) fn instances(bits: u32) -> Written {
 }
 
 /// Writes an event to those instances in `bits` that are not in `written`, and adds them there. To instances in `since`
-/// it is written with the time of `spec`, to all others with the present one. The caller holds a lock of the library.
+/// it is written with the time of `spec`, to all others with the present one.
 #[cfg(feature = "tracing")]
-pub(crate) fn write_missing_locked(
+pub(crate) fn write_missing(
     bits: u32,
     written: &mut Written,
     since: Written,
@@ -266,7 +219,7 @@ pub(crate) fn write_missing_locked(
     mut arguments: Option<&mut Arguments<'_>>,
 ) {
     let before = *written;
-    let after = with_and(Deliver::Later, |sequences| {
+    let after = with(|sequences| {
         let now_ns = clock::now_ns();
         let late = Spec { time_ns: None, ..*spec };
         let (mut kept, mut added) = (0, 0);
@@ -278,10 +231,10 @@ pub(crate) fn write_missing_locked(
             } else if bits & (1 << slot) != 0 {
                 let spec = if since.has(slot, serial) { spec } else { &late };
                 let arguments = arguments.as_deref_mut();
-                let outcome = sequence.write(now_ns, spec, arguments, Deliver::Later);
+                let outcome = sequence.write(now_ns, spec, arguments);
                 added |= u32::from(outcome.is_stored) << slot;
                 if let Some(panic) = outcome.panic {
-                    sequences.unwind(added, spec, Deliver::Later, panic);
+                    sequences.unwind(added, spec, panic);
                 }
             }
         }
@@ -292,36 +245,14 @@ pub(crate) fn write_missing_locked(
     }
 }
 
-/// Hands what was written under a lock of the library to interceptors. The caller holds none now.
-#[cfg(feature = "tracing")]
-#[inline]
-pub(crate) fn deliver_late() {
-    if registry::is_intercepted() {
-        deliver();
-    }
-}
-
-#[cfg(feature = "tracing")]
-#[cold]
-fn deliver() {
-    with(|sequences| {
-        sequences.slots.iter_mut().flatten().for_each(|sequence| sequence.deliver());
-        Written::default()
-    });
-}
-
-/// Nothing, if an event is being written or the thread is ending. The caller holds no lock of the library.
-fn with(run: impl FnOnce(&mut Sequences) -> Written) -> Written {
-    with_and(Deliver::Now, run)
-}
-
-/// As [`with`], of a caller that may hold a lock of the library, if it says [`Deliver::Later`].
+/// Nothing, if an event is being written or the thread is ending. The caller holds no lock of the library: code of the
+/// program may run, and the thread may wait for memory.
 #[inline(always)]
-fn with_and(deliver: Deliver, run: impl FnOnce(&mut Sequences) -> Written) -> Written {
+fn with(run: impl FnOnce(&mut Sequences) -> Written) -> Written {
     let run = |sequences: &RefCell<Sequences>| {
         let Ok(mut sequences) = sequences.try_borrow_mut() else { return Written::default() };
         if sequences.generation != registry::generation() {
-            sequences.refresh(deliver);
+            sequences.refresh();
         }
         run(&mut sequences)
     };

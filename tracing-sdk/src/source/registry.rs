@@ -23,12 +23,10 @@ const DYNAMIC_MAX: usize = 16_384;
 
 static GENERATION: Generation = Generation(AtomicU32::new(0));
 
-/// The slots of running instances, one bit each. Those that are intercepted have a second bit, [`INTERCEPTED`] higher.
+/// The slots of running instances, one bit each.
 static RUNNING: AtomicU32 = AtomicU32::new(0);
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
-
-const INTERCEPTED: usize = 16;
 
 /// Called when consumers can see more categories than before.
 static NEW_CATEGORIES: OnceLock<fn()> = OnceLock::new();
@@ -124,14 +122,6 @@ pub(crate) fn generation() -> u32 {
 #[cfg(any(feature = "log", feature = "tracing"))]
 pub(crate) fn is_recording() -> bool {
     crate::on::ON && RUNNING.load(Ordering::Relaxed) != 0
-}
-
-/// Whether an instance is intercepted. The answer may be a moment old, but a thread that has a sequence of such an
-/// instance knows of it.
-#[cfg(feature = "tracing")]
-#[inline(always)]
-pub(crate) fn is_intercepted() -> bool {
-    crate::on::ON && RUNNING.load(Ordering::Relaxed) >> INTERCEPTED != 0
 }
 
 /// The running instances at one moment.
@@ -251,11 +241,10 @@ pub(crate) fn start(
     let mut registry = lock();
     before();
     let settings = Settings::new(instance.config().track_event_config.as_ref());
-    let is_intercepted = u32::from(interceptor.is_some());
     let clears = AtomicU32::new(0);
     let make = |settings, serial| Running { serial, instance, settings, interceptor, clears };
     let (slot, _) = registry.slots.put(settings, make).ok()?;
-    RUNNING.fetch_or(1 << slot | is_intercepted << (slot + INTERCEPTED), Ordering::Relaxed);
+    RUNNING.fetch_or(1 << slot, Ordering::Relaxed);
     // Before the bits.
     GENERATION.change();
     for category in &registry.categories {
@@ -289,7 +278,7 @@ pub(crate) fn stop(slot: usize) {
         category.set_instances(1 << slot, false);
     }
     if registry.slots.take(slot).is_some() {
-        RUNNING.fetch_and(!(1 << slot | 1 << (slot + INTERCEPTED)), Ordering::Relaxed);
+        RUNNING.fetch_and(!(1 << slot), Ordering::Relaxed);
         GENERATION.change();
     }
 }

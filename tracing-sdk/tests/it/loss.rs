@@ -36,7 +36,7 @@ impl Small {
         Self::with(Init::new().shm_kb(kb))
     }
 
-    fn with(init: Init) -> Self {
+    pub(crate) fn with(init: Init) -> Self {
         let alone = alone();
         tracing_sdk::shutdown();
         init.in_process().expect("a service");
@@ -293,7 +293,7 @@ fn no_end_without_a_beginning() {
 
 /// Three threads hold a chunk each, so that the calling thread has the fourth alone, until `work` calls the function
 /// that it gets. When that returns, there is memory again.
-fn with_one_chunk(session: &Session, work: impl FnOnce(&dyn Fn())) {
+pub(crate) fn with_one_chunk(session: &Session, work: impl FnOnce(&dyn Fn())) {
     let (held, free) = (Barrier::new(4), Barrier::new(4));
     std::thread::scope(|scope| {
         let holders = [(); 3].map(|()| {
@@ -464,7 +464,7 @@ fn a_lost_end_is_counted_when_its_session_has_ended() {
 }
 
 /// A session whose config wants threads to wait for memory.
-fn stalling() -> Session {
+pub(crate) fn stalling() -> Session {
     let track_event = protos::TrackEventConfig {
         enabled_categories: vec!["loss".to_owned()],
         disabled_categories: vec!["*".to_owned()],

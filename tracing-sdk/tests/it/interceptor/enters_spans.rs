@@ -1,5 +1,5 @@
-//! Values of sequences that enter spans when they are made and when they are dropped: with a lock of the table of spans
-//! held, the thread would wait for itself.
+//! Values of sequences that enter spans when they are made and when they are dropped: with the lock of a span held, the
+//! thread could wait for itself.
 
 use super::*;
 use tracing_subscriber::prelude::*;
@@ -10,7 +10,7 @@ static CALLS: Mutex<Vec<&str>> = Mutex::new(Vec::new());
 fn enter_spans(when: &'static str) {
     let subscriber = SUBSCRIBER.lock().expect("no panic").clone().expect("a subscriber");
     tracing::dispatcher::with_default(&subscriber, || {
-        // The table of spans has many locks.
+        // Each span has a slot of its own.
         let spans: Vec<_> = (0..500).map(|_| tracing::info_span!(target: "i", "inside")).collect();
         spans.iter().for_each(|span| span.in_scope(|| {}));
     });

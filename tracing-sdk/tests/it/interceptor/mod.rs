@@ -363,7 +363,7 @@ impl Interceptor for Locks {
             interceptor::register("another", |_| Kept::default());
             #[cfg(feature = "tracing")]
             tracing::dispatcher::with_default(&subscriber, || {
-                // The table of spans has many locks.
+                // Each span has a slot of its own.
                 let spans: Vec<_> =
                     (0..500).map(|_| tracing::info_span!(target: "i", "span")).collect();
                 spans.iter().for_each(|span| span.in_scope(|| {}));

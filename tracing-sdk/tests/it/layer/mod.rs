@@ -2,6 +2,7 @@
 
 mod events;
 mod filter;
+mod open;
 mod spans;
 mod tasks;
 
@@ -18,8 +19,13 @@ use crate::alone::alone;
 use crate::trace::{Packet, events, packets, tracks, trusted_sequence};
 
 /// The targets of these tests.
-const TARGETS: [&str; 4] =
-    ["it::layer::events", "it::layer::filter", "it::layer::spans", "it::layer::tasks"];
+const TARGETS: [&str; 5] = [
+    "it::layer::events",
+    "it::layer::filter",
+    "it::layer::open",
+    "it::layer::spans",
+    "it::layer::tasks",
+];
 
 fn recorded(subscriber: impl Subscriber + Send + Sync + 'static, work: impl FnOnce()) -> Vec<u8> {
     let _alone = alone();
