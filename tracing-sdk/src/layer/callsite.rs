@@ -54,6 +54,8 @@ pub(super) struct CallSite {
     pub(super) is_of_log: bool,
     /// The fields are counters and nothing else.
     pub(super) only_counters: bool,
+    /// The only field is the message.
+    pub(super) is_only_message: bool,
     /// A field names the track.
     pub(super) has_track: bool,
     pub(super) enter_count: EnterCount,
@@ -152,6 +154,7 @@ impl CallSite {
             is_of_log,
             place: location.map(|(file, line)| Place::new(Location { file, function: "", line })),
             only_counters: roles.iter().any(is_counter) && roles.iter().all(is_counter),
+            is_only_message: matches!(*roles, [Role::Message]),
             has_track: roles.iter().any(|role| matches!(role, Role::Track)),
             roles,
             keys: fields().map(StaticName::key).collect(),

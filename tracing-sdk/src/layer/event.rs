@@ -8,7 +8,7 @@ use super::log_record;
 use crate::category::Members;
 use crate::event::Event;
 use crate::intern::{EventName, StaticName};
-use crate::sequence::{Arguments, Spec, thread};
+use crate::sequence::{Arguments, LogLine, Spec, thread};
 use crate::track::Track;
 
 /// How much memory for texts a thread keeps for its next event, bytes.
@@ -50,6 +50,12 @@ pub(super) fn record(event: &tracing::Event<'_>) {
         let named = (!track.is_empty()).then(|| Track::dynamic(track));
         let place = site.place.as_ref();
         let spec = Spec { track: named.as_ref(), place, ..Spec::instant(members, name) };
+        if let Some(literal) = literal.filter(|_| site.is_only_message) {
+            let line = LogLine { body: &literal.body, priority: site.priority, place };
+            thread::write(bits, &spec, Some(&mut Arguments::Log(line)));
+            keep(special);
+            return;
+        }
         let mut fill = |out: &mut Event<'_, '_>| {
             match (message.text.is_empty(), &named) {
                 (true, _) => {}
@@ -68,6 +74,11 @@ pub(super) fn record(event: &tracing::Event<'_>) {
         };
         thread::write(bits, &spec, Some(&mut Arguments::Closure(&mut fill)));
     }
+    keep(special);
+}
+
+/// Keeps the memory, unless it is much.
+fn keep(special: Box<Special>) {
     if special.message.text.capacity() + special.track.capacity() <= TEXT_BYTES_KEPT {
         let _ = SPECIAL.try_with(|cell| cell.set(Some(special)));
     }

@@ -42,6 +42,8 @@ use crate::category::Members;
 use crate::clock;
 use crate::clock::other::{CustomClock, When};
 use crate::event::Event;
+#[cfg(feature = "tracing")]
+use crate::event::Priority;
 use crate::event::annotation_value::AnnotationValue;
 use crate::event::counter_value::CounterValue;
 use crate::fields;
@@ -148,8 +150,22 @@ struct Content<'a, 'f> {
 pub enum Arguments<'f> {
     /// As many keys as values.
     Annotations(&'static [StaticName], &'f [AnnotationValue<'f>]),
+    /// A line of the log, and nothing else.
+    #[cfg(feature = "tracing")]
+    Log(LogLine),
     /// Writes them.
     Closure(&'f mut (dyn FnMut(&mut Event<'_, '_>) + 'f)),
+}
+
+/// A line of the log that is the same each time.
+#[cfg(feature = "tracing")]
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct LogLine {
+    pub(crate) body: &'static StaticName,
+    pub(crate) priority: Priority,
+    /// As that of its event.
+    pub(crate) place: Option<&'static Place>,
 }
 
 impl core::fmt::Debug for Arguments<'_> {
@@ -519,6 +535,11 @@ fn fill_event(
                 event.annotate_with(key, *value);
             }
         })),
+        #[cfg(feature = "tracing")]
+        Some(Arguments::Log(LogLine { body, priority, place })) => {
+            event.log_of_site("", Some(body), *priority, *place);
+            Ok(())
+        }
         Some(Arguments::Closure(fill)) => catch_unwind(AssertUnwindSafe(|| fill(&mut event))),
     }
 }

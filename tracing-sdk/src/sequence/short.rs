@@ -1,16 +1,20 @@
-//! Events whose names are defined, without arguments or with few annotations: almost all of most traces.
+//! Events whose names are defined, without arguments, with few annotations or with a line of the log: almost all of
+//! most traces.
 //!
 //! Their packets have few fields, so they need no stream:
 //!
 //! ```text
 //!   timestamp | sequence_flags | track_event: type | category_iids | name_iid | track_uuid | source_location_iid
 //!                                             | counter_value | debug_annotations: name_iid | a value
+//!                                             | log_message: body_iid | prio | source_location_iid
 //! ```
 
 use client::write::short::ShortPacket;
 use protozero::rt;
 use protozero::wire::varint::{self, LEN_MAX};
 
+#[cfg(feature = "tracing")]
+use super::LogLine;
 use super::{Arguments, Sequence, Spec};
 use crate::category::Members;
 use crate::event::annotate::Simple;
@@ -40,6 +44,9 @@ const ANNOTATION: u8 = rt::tag(4, rt::LEN) as u8;
 const KEY: u8 = rt::tag(1, rt::VARINT) as u8;
 /// `double_value`
 const DOUBLE: u8 = rt::tag(5, rt::FIXED64) as u8;
+/// `log_message` and its length, with a tag of two bytes. The length comes later.
+#[cfg(feature = "tracing")]
+const LOG: [u8; 3] = [(21 << 3 | 2) & 0x7f | 0x80, (21 << 3) >> 7, 0];
 /// `string_value`
 const STRING: u8 = rt::tag(6, rt::LEN) as u8;
 
@@ -52,14 +59,7 @@ impl Sequence {
         spec: &Spec<'_, '_>,
         arguments: Option<&Arguments<'_>>,
     ) -> bool {
-        if matches!(arguments, Some(Arguments::Closure(_))) {
-            return false;
-        }
-        let is_ready = !self.needs_opening
-            && !self.is_special
-            && spec.track.is_none_or(|track| self.is_described(track));
-        let is_counted = self.running.settings.counts_ns() && now_ns >= self.last_ns;
-        if !is_ready || !is_counted || spec.time_ns.is_some() {
+        if matches!(arguments, Some(Arguments::Closure(_))) || !self.can_be_short(now_ns, spec) {
             return false;
         }
         let category = match spec.members {
@@ -102,18 +102,32 @@ impl Sequence {
             Some(CounterValue::Int(value)) => packet.varint::<30>(value.cast_unsigned()),
             Some(CounterValue::Double(value)) => packet.fixed64::<44>(value.to_bits()),
         }
-        if let Some(Arguments::Annotations(keys, values)) = arguments {
-            let is_stored = !self.running.settings.drop_annotations
-                && annotate(packet, begin, &mut self.interning, keys, values);
-            if is_stored {
-                self.last_ns = now_ns;
+        let is_stored = match arguments {
+            Some(Arguments::Annotations(keys, values)) => {
+                !self.running.settings.drop_annotations
+                    && annotate(packet, begin, &mut self.interning, keys, values)
             }
-            return is_stored;
+            #[cfg(feature = "tracing")]
+            Some(Arguments::Log(line)) => log(packet, begin, &mut self.interning, *line, place),
+            _ => {
+                packet.end_message(begin);
+                packet.end();
+                true
+            }
+        };
+        if is_stored {
+            self.last_ns = now_ns;
         }
-        self.last_ns = now_ns;
-        packet.end_message(begin);
-        packet.end();
-        true
+        is_stored
+    }
+
+    #[inline(always)]
+    fn can_be_short(&self, now_ns: u64, spec: &Spec<'_, '_>) -> bool {
+        let is_ready = !self.needs_opening
+            && !self.is_special
+            && spec.track.is_none_or(|track| self.is_described(track));
+        let is_counted = self.running.settings.counts_ns() && now_ns >= self.last_ns;
+        is_ready && is_counted && spec.time_ns.is_none()
     }
 
     /// The number of a name; 0 if there is no name. None if it has no number.
@@ -178,6 +192,34 @@ fn annotate(
             }
         }
     }
+    packet.end_message(begin);
+    packet.end();
+    true
+}
+
+/// As [`annotate`], a line of the log whose place has the number `place`; 0: none. False, and there is no packet, if
+/// the line is not defined.
+#[cfg(feature = "tracing")]
+#[inline(never)]
+fn log(
+    mut packet: ShortPacket<'_>,
+    begin: usize,
+    interning: &mut Interning,
+    line: LogLine,
+    place: u64,
+) -> bool {
+    let body = interning.log_body(line.body);
+    if interning.has_definitions() {
+        return false;
+    }
+    packet.raw(LOG);
+    let body_begin = packet.bytes();
+    packet.varint::<2>(body);
+    packet.varint::<3>(line.priority as u64);
+    if place != 0 {
+        packet.varint::<1>(place);
+    }
+    packet.end_message(body_begin);
     packet.end_message(begin);
     packet.end();
     true

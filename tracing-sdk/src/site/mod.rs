@@ -84,6 +84,9 @@ impl<'s, 't> Site<'s, 't> {
             None => self.write_to_instances(None),
             Some(Arguments::Annotations(keys, values)) => self.write_annotated(keys, values),
             Some(Arguments::Closure(fill)) => self.write_with(fill),
+            // No macro of ours has one.
+            #[cfg(feature = "tracing")]
+            Some(mut line @ Arguments::Log(_)) => self.write_to_instances(Some(&mut line)),
         }
     }
 

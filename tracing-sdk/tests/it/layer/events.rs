@@ -249,6 +249,23 @@ fn lines_of_the_log() {
     assert_eq!(log, expected.map(|(text, priority)| (text.to_owned(), Some(priority))));
 }
 
+/// The first one defines its names, and the others have another way into shared memory.
+#[test]
+fn an_event_is_the_same_each_time() {
+    let trace = recorded(tracing_subscriber::registry().with(layer()), || {
+        (0..3).for_each(|_| warn!("the same"));
+        (0..3).for_each(|_| info!(name: "chosen", "the same"));
+    });
+    let packets = packets(&trace);
+    let bodies: Vec<_> = packets.iter().filter_map(body).collect();
+    assert_eq!(bodies.len(), 6);
+    for same in bodies.chunks(3) {
+        let line = same[0].log_message.as_ref().expect("a line of the log");
+        assert!(line.body_iid.is_some() && line.source_location_iid.is_some());
+        assert!(same.iter().all(|event| *event == same[0]), "{same:?}");
+    }
+}
+
 #[test]
 fn counters_and_tracks() {
     let trace = recorded(tracing_subscriber::registry().with(layer()), || {
