@@ -3,7 +3,7 @@
 use protos::{UserAccount, UserAccountItem};
 
 /// What an account has, with the names of the schema. Taken apart without `..`, so that none is left out.
-pub(crate) fn items(account: &UserAccount) -> [(&'static str, Option<&UserAccountItem>); 15] {
+pub(crate) fn items(account: &UserAccount) -> [(&'static str, Option<&UserAccountItem>); 16] {
     let UserAccount {
         uid: _,
         machine_id: _,
@@ -15,6 +15,7 @@ pub(crate) fn items(account: &UserAccount) -> [(&'static str, Option<&UserAccoun
         waiting_request_bytes,
         closing_descriptors,
         files,
+        file_memory_bytes,
         registrations,
         registration_bytes,
         instances,
@@ -34,6 +35,7 @@ pub(crate) fn items(account: &UserAccount) -> [(&'static str, Option<&UserAccoun
         ("waiting_request_bytes", waiting_request_bytes.as_ref()),
         ("closing_descriptors", closing_descriptors.as_ref()),
         ("files", files.as_ref()),
+        ("file_memory_bytes", file_memory_bytes.as_ref()),
         ("registrations", registrations.as_ref()),
         ("registration_bytes", registration_bytes.as_ref()),
         ("instances", instances.as_ref()),

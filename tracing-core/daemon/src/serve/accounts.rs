@@ -17,8 +17,11 @@ pub(super) struct Counted {
 }
 
 fn item((held, max): (usize, usize), refused: Option<u64>) -> Option<UserAccountItem> {
-    let (held, max) = (Some(held as u64), Some(max as u64));
-    Some(UserAccountItem { held, max, refused, ..Default::default() })
+    bytes((held as u64, max as u64), refused)
+}
+
+fn bytes((held, max): (u64, u64), refused: Option<u64>) -> Option<UserAccountItem> {
+    Some(UserAccountItem { held: Some(held), max: Some(max), refused, ..Default::default() })
 }
 
 /// The accounts, as far as they are known here: those of all users if `asking` is one to whom no common limit applies,
@@ -42,6 +45,9 @@ pub(super) fn count(counted: &Counted, files: &Files, asking: PeerUser) -> Shell
         account.closing_descriptors = item(closer.waiting(uid), None);
         let (open, max, refused) = files.of_user(uid);
         account.files = item((open, max), Some(refused));
+        let memory = files.memory_of_user(uid);
+        account.file_memory_bytes =
+            memory.and_then(|(held, max, refused)| bytes((held, max), Some(refused)));
         account
     };
     let users = uids.into_iter().map(account).collect();
@@ -54,5 +60,6 @@ pub(super) fn count(counted: &Counted, files: &Files, asking: PeerUser) -> Shell
     connections.tell_all(&mut all_users);
     all_users.closing_descriptors = item(closer.all_waiting(), None);
     all_users.files = item((files.of_users(), FILES_OF_USERS_MAX), None);
+    all_users.file_memory_bytes = bytes(files.memory_of_users(), None);
     ShellAccounts { users, remote, all_users, counters: ServiceCounters::default() }
 }

@@ -26,7 +26,8 @@ pub struct UserAccount {
     /// Data source instances of its producers, in the session where there are most of them.
     pub instances: Option<UserAccountItem>,
     /// Pages of its producers' shared memory that the service has touched, bytes. Of what would be more, the service asks
-    /// the system at each use whether there is data in it.
+    /// the system at each use whether there is data in it. If the user was caught (`holes_named`), no more is touched, and
+    /// what was stays here when its producers have left.
     pub shared_memory_bytes: Option<UserAccountItem>,
     /// Its sessions, clones included. With as many as there may be it gets clones only.
     pub sessions: Option<UserAccountItem>,
@@ -46,11 +47,15 @@ pub struct UserAccount {
     /// Trace buffers of its sessions, as large as their configs say, and what its clones hold, bytes. A session or clone that
     /// would need more is refused.
     pub buffer_bytes: Option<UserAccountItem>,
+    /// What the service has written for it into files in memory (tmpfs, memfd, pipes that are not read), bytes: memory of the
+    /// service, also when its sessions are over. Nothing more is written than it may have.
+    pub file_memory_bytes: Option<UserAccountItem>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::compact! { UserAccount;
+    optional file_memory_bytes = 20 as Nested(UserAccountItem);
     optional buffer_bytes = 19 as Nested(UserAccountItem);
     optional waiting_request_bytes = 18 as Nested(UserAccountItem);
     optional large_sockets = 17 as Nested(UserAccountItem);
@@ -111,6 +116,8 @@ rt::writer! { UserAccountWriter, "perfetto.protos.UserAccount";
     message waiting_request_bytes(UserAccountItemWriter<'_>) = 18, waiting_request_bytes_raw;
     /// Trace buffers of its sessions, as large as their configs say, and what its clones hold, bytes.
     message buffer_bytes(UserAccountItemWriter<'_>) = 19, buffer_bytes_raw;
+    /// What the service has written for it into files in memory (tmpfs, memfd, pipes that are not read), bytes: memory of the service, also when its sessions are over.
+    message file_memory_bytes(UserAccountItemWriter<'_>) = 20, file_memory_bytes_raw;
 }
 
 #[cfg(feature = "readers")]
@@ -155,6 +162,8 @@ rt::reader! {
         WaitingRequestBytes(UserAccountItemReader<'a>) waiting_request_bytes = 146 as Message;
         /// Trace buffers of its sessions, as large as their configs say, and what its clones hold, bytes.
         BufferBytes(UserAccountItemReader<'a>) buffer_bytes = 154 as Message;
+        /// What the service has written for it into files in memory (tmpfs, memfd, pipes that are not read), bytes: memory of the service, also when its sessions are over.
+        FileMemoryBytes(UserAccountItemReader<'a>) file_memory_bytes = 162 as Message;
     }
 }
 
@@ -179,6 +188,7 @@ d::describe! { UserAccount, d::message("perfetto.protos.UserAccount", &[
     d::optional("large_sockets", 17, d::of!(UserAccountItem)),
     d::optional("waiting_request_bytes", 18, d::of!(UserAccountItem)),
     d::optional("buffer_bytes", 19, d::of!(UserAccountItem)),
+    d::optional("file_memory_bytes", 20, d::of!(UserAccountItem)),
 ]) }
 
 /// How much there is of one thing.

@@ -88,6 +88,7 @@ fn account() -> UserAccount {
         compression_bytes: item(14),
         holes_named: Some(15),
         buffer_bytes: item(16),
+        file_memory_bytes: item(17),
         ..UserAccount::default()
     }
 }

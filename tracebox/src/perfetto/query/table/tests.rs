@@ -115,6 +115,7 @@ fn accounts_have_what_is_more_than_nothing() {
         files: item(0, Some(64), Some(0)),
         registrations: item(7, None, None),
         compression_bytes: item(0, Some(1 << 26), Some(5)),
+        file_memory_bytes: item(8192, Some(1 << 26), Some(0)),
         holes_named: Some(1),
         ..Default::default()
     };
@@ -143,13 +144,14 @@ fn accounts_have_what_is_more_than_nothing() {
         "4294967294         connection_descriptors             3         224           0",
         "4294967294         registrations                      7",
         "4294967294         compression_bytes                  0    67108864           5",
+        "4294967294         file_memory_bytes               8192    67108864           0",
         "4294967294         holes_named                                                1",
         "4294967294 of 7    registrations                      7",
         "(all)              clones                             2          48",
     ] {
         assert!(text.lines().any(|of| of == line), "{line}\n{text}");
     }
-    assert!(!text.contains("files") && !text.contains("--long shows"), "{text}");
+    assert!(!text.contains("files ") && !text.contains("--long shows"), "{text}");
     // A service without accounts, such as that of C++.
     (state.accounts, state.all_users, state.counters) = Default::default();
     let text = table(&state, true);

@@ -289,7 +289,20 @@ impl Files {
     /// Users that have files; some come twice.
     #[cfg(feature = "host")]
     pub(super) fn users(&self) -> impl Iterator<Item = u32> + '_ {
-        self.users.keys().copied().chain(self.refused.users())
+        let in_memory = self.in_memory.users();
+        self.users.keys().copied().chain(self.refused.users()).chain(in_memory)
+    }
+
+    /// What files in memory of a user take, may take, and how often more was refused; none if it is not charged.
+    #[cfg(feature = "host")]
+    pub(super) fn memory_of_user(&self, uid: u32) -> Option<(u64, u64, u64)> {
+        self.in_memory.of_user(uid)
+    }
+
+    /// What those of all users take that are charged, and may take.
+    #[cfg(feature = "host")]
+    pub(super) fn memory_of_users(&self) -> (u64, u64) {
+        self.in_memory.of_users()
     }
 
     /// How many files of a user are open, may be, and were refused.

@@ -112,6 +112,10 @@ fn what_is_written_into_memory_is_limited() {
     assert!(error.contains("files in memory") && error.contains("of user 7"), "{error}");
     assert!(error.contains("write to a file on a disk, or read the session without"), "{error}");
     assert_eq!([write(8, 512), write(500, 4096), write(0, 4096)], [Ok(()), Ok(()), Ok(())]);
+    let of_user =
+        |uid| files.memory_of_user(uid).map(|(held, max, refused)| (held > 0, max, refused));
+    assert_eq!([7, 500].map(of_user), [Some((true, 1 << 20, 1)), None]);
+    assert!(files.users().any(|uid| uid == 7) && files.memory_of_users().0 > 1 << 20);
     // What the service creates, or copies for a clone, is charged, too.
     let folder = std::path::Path::new("/dev/shm");
     if folder.exists() {

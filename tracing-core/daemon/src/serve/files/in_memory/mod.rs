@@ -22,6 +22,7 @@ use rustix::io::ioctl_fionread;
 use rustix::net::sockopt::socket_send_buffer_size;
 use rustix::pipe::fcntl_getpipe_size;
 
+use super::super::refusals::Refusals;
 use super::kind::{Memory, memory_of};
 use crate::limits::{
     FILES_IN_MEMORY_AT_FIRST_PART, FILES_IN_MEMORY_PER_USER_BYTES, FILES_IN_MEMORY_PER_USER_PART,
@@ -61,6 +62,8 @@ struct State {
     writing: u64,
     /// All that was ever charged.
     charged: u64,
+    /// How often each user wanted more than there may be.
+    refused: Refusals<u32>,
 }
 
 /// The accounts. Clones are the same accounts.
@@ -136,11 +139,38 @@ impl InMemory {
                 Err(too_much) => (too_much, state.writing, state.charged),
             }
         };
-        let counted = (self.0.measure)().ok_or(too_much)?;
+        let counted = (self.0.measure)();
         let mut state = lock(&self.0.state);
-        let since = state.charged.saturating_sub(charged);
-        state.shrink(counted.saturating_add(writing).saturating_add(since));
-        self.0.charge(&mut state, uid, more).map(|()| Writing(self, more))
+        let charge = match counted {
+            Some(counted) => {
+                let since = state.charged.saturating_sub(charged);
+                state.shrink(counted.saturating_add(writing).saturating_add(since));
+                self.0.charge(&mut state, uid, more)
+            }
+            None => Err(too_much),
+        };
+        if charge.is_err() {
+            state.refused.note(uid);
+        }
+        charge.map(|()| Writing(self, more))
+    }
+
+    /// Users that have something, or to whom more was refused; some come twice.
+    pub(super) fn users(&self) -> Vec<u32> {
+        let state = lock(&self.0.state);
+        state.users.keys().copied().chain(state.refused.users()).collect()
+    }
+
+    /// What a user has, and may have, and how often it wanted more. `None`: it is not charged.
+    pub(super) fn of_user(&self, uid: u32) -> Option<(u64, u64, u64)> {
+        let state = OwnUser::new(self.0.own_uid).limits(uid).then(|| lock(&self.0.state))?;
+        let held = state.users.get(&uid).copied().unwrap_or(0);
+        Some((held, self.0.per_user, state.refused.of(uid)))
+    }
+
+    /// What all users have that are charged, and may have.
+    pub(super) fn of_users(&self) -> (u64, u64) {
+        (lock(&self.0.state).sum(), self.0.total)
     }
 
     fn release(&self, uid: u32, bytes: u64) {

@@ -163,6 +163,23 @@ fn accounts_are_no_more_than_the_kernel_counts() {
     accounts.put(7, 4 * MIB).unwrap_err();
 }
 
+#[test]
+fn the_account_of_a_user_tells_what_was_refused() {
+    let (accounts, kept) = accounts();
+    accounts.put(7, 8 * MIB).unwrap();
+    accounts.put(7, 3 * MIB).unwrap_err();
+    accounts.put(8, 11 * MIB).unwrap_err();
+    kept.store(20 * MIB, Ordering::Relaxed);
+    accounts.put(7, 4 * MIB).unwrap_err();
+    assert_eq!(accounts.of_user(7), Some((8 * MIB, 10 * MIB, 2)));
+    assert_eq!(
+        [8, 9].map(|uid| accounts.of_user(uid).unwrap()),
+        [(0, 10 * MIB, 1), (0, 10 * MIB, 0)]
+    );
+    assert_eq!([0, OWN_UID].map(|uid| accounts.of_user(uid)), [None; 2], "they are not charged");
+    assert_eq!((accounts.users(), accounts.of_users()), (vec![7, 7, 8], (8 * MIB, 20 * MIB)));
+}
+
 /// What is charged and not yet written is not in the count of the kernel.
 #[test]
 fn what_is_being_written_stays_on_the_account() {
