@@ -11,6 +11,7 @@ use tracing_core::daemon::serve::{BindError, Server, ServerOptions, service_conf
 use tracing_core::daemon::system::systemd;
 use tracing_core::os::socket::{Address, Listener, defaults};
 use tracing_core::os::{memory_limit, process};
+use tracing_core::service::limits::MEMORY_BYTES_MIN;
 use tracing_core::service::{LogLevel, ServiceConfig};
 
 use crate::background::{self, Started};
@@ -197,7 +198,21 @@ fn inherit(passed: Vec<systemd::Inherited>) -> Result<Listening, Failure> {
 fn service() -> Result<ServiceConfig, Failure> {
     let mut service = service_config(VERSION).context("cannot start the service")?;
     service.memory_bytes = memory_limit::read();
+    if let Some(warning) = memory_warning(service.memory_bytes) {
+        log(warning);
+    }
     Ok(service)
+}
+
+/// What is to be said of so little memory, if the kernel tells how much there is.
+fn memory_warning(bytes: u64) -> Option<String> {
+    let (has, needs) = (bytes >> 20, MEMORY_BYTES_MIN >> 20);
+    (1..MEMORY_BYTES_MIN).contains(&bytes).then(|| {
+        format!(
+            "it may use {has} MiB of memory, and users together can take more than that: then the kernel ends it. Give \
+             it at least {needs} MiB (MemoryMax=)"
+        )
+    })
 }
 
 fn bind(permissions: Option<(Permissions, Permissions)>) -> Result<Listening, Failure> {

@@ -32,3 +32,16 @@ fn socket_permissions() {
         assert!(failure.text.ends_with(message), "{failure}");
     }
 }
+
+/// Users may have parts of the memory, and of little memory together more than all.
+#[test]
+fn little_memory_is_told() {
+    for bytes in [0, 256 << 20, 1 << 40] {
+        assert_eq!(memory_warning(bytes), None, "{bytes}");
+    }
+    for bytes in [1, (256 << 20) - 1] {
+        let warning = memory_warning(bytes).expect("a warning");
+        let named = format!("may use {} MiB", bytes >> 20);
+        assert!(warning.contains(&named) && warning.contains("at least 256 MiB"), "{warning}");
+    }
+}

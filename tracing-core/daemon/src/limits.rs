@@ -20,14 +20,16 @@ pub const LARGE_SOCKET_BYTES: u32 = 104 * 1024;
 pub const LARGE_SOCKETS_PER_USER_MAX: u64 = 64;
 /// Sockets of consumers of all users that may be large, but for root and the user of the daemon.
 pub const LARGE_SOCKETS_MAX: u64 = 256;
+/// What all these sockets may take, in parts of the memory.
+pub const LARGE_SOCKET_PARTS: u64 = 2;
 /// What the connections of one user may keep together, bytes: parts of frames, and replies that were not taken. A
 /// connection that adds to more than that is closed: a user may have thousands.
 pub const CONNECTION_BYTES_PER_USER_MAX: usize = 64 * 1024 * 1024;
+/// The same in parts of the memory ([`MEMORY_PARTS`](service::limits::MEMORY_PARTS)), where that is less: of one user,
+/// and of all users but root and the user of the daemon.
+pub const CONNECTION_PARTS: (u64, u64) = (6, 8);
 /// What each of them may keep beside that: a few requests and replies on their way.
 pub const CONNECTION_BYTES_FREE: usize = 16 * 1024;
-/// All users together, without root and the user of the daemon, may keep this many times
-/// [`CONNECTION_BYTES_PER_USER_MAX`].
-pub const CONNECTION_BYTES_USERS_SHARE: usize = 4;
 /// Files that are being created for one user. A consumer may name a file system of its own, which answers when it
 /// likes.
 pub const FILES_BEING_CREATED_PER_UID_MAX: usize = 4;
@@ -80,7 +82,7 @@ pub const FILES_PER_USER_MIN: usize = 4;
 /// What files in memory of one user may take that the service has written to (tmpfs, memfd, pipes that are not read):
 /// this part of the memory of the service. Its pages are memory of the service for as long as the file is there, also
 /// after the session. Buffers of all users may take three quarters, and all such files a sixteenth, or a little more at
-/// first: a sixth is left for the rest.
+/// first: a sixth is left for the rest ([`service::shares`] says how it is divided).
 pub const FILES_IN_MEMORY_PER_USER_PART: u64 = 32;
 /// The same where the memory of the service is not known, bytes.
 pub const FILES_IN_MEMORY_PER_USER_BYTES: u64 = 64 * 1024 * 1024;
@@ -108,10 +110,15 @@ pub const LOG_LINE_BYTES_MAX: usize = 4096;
 pub const DESCRIPTORS_RESERVED_PART: u64 = 4;
 /// So many descriptors are not for connections, however few there are.
 pub const DESCRIPTORS_RESERVED_MIN: u64 = 16;
-/// Descriptors for connections, whatever the system allows: each connection takes memory, too, up to about 50 KiB of it
-/// on no account. So connections of one user take at most 250 MiB (3,072 producers and 2,048 consumers), and those of
-/// all users 800 MiB. `SECURITY.md` says how much memory the service needs therefore.
+/// Descriptors for connections, whatever the system and the memory allow.
 pub const CONNECTION_DESCRIPTORS_MAX: u64 = 32 * 1024;
+/// What a connection takes of the memory for each of its descriptors, bytes, beside what is on accounts: what its
+/// socket holds, [`CONNECTION_BYTES_FREE`], and what is known of it. A producer has two, and takes up to about 50 KiB;
+/// tables of the kernel for shared memory of 32 MiB may take 64 KiB more. There are as many descriptors for connections
+/// as fit into the memory that the shares of all users leave.
+pub const DESCRIPTOR_BYTES: u64 = 32 * 1024;
+/// What is left for the service itself, in parts of the memory.
+pub const SERVICE_PARTS: u64 = 8;
 /// The last ones are for root and the user of the daemon alone. Whatever others hold, they get none of this part.
 pub const DESCRIPTORS_KEPT_PART: u64 = 16;
 /// So many descriptors are for root and the user of the daemon, however few there are.

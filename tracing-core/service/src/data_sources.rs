@@ -185,15 +185,16 @@ impl Sources {
             producer.log_error(out, format_args!("too many data sources"));
             return Err(Unregistered::Full(source.name));
         }
-        if !accounts.charge(User::of(&producer.peer), Resource::SourcesAndWriters, bytes) {
-            let held = limits::SOURCE_BYTES_PER_USER_MAX;
+        let user = User::of(&producer.peer);
+        if !accounts.charge(user, Resource::SourcesAndWriters, bytes) {
+            let held = accounts.max_of(user, Resource::SourcesAndWriters).unwrap_or(usize::MAX);
             let text = format_args!(
                 "data source {shown} is not registered: those of its user take {held} bytes already"
             );
             producer.log_error(out, text);
             return Err(Unregistered::Full(source.name));
         }
-        accounts.charge(User::of(&producer.peer), Resource::Registrations, 1);
+        accounts.charge(user, Resource::Registrations, 1);
         self.last = self.last.saturating_add(1);
         let (number, key) = (self.last, SourceKey(producer.id, self.last));
         if own_id != 0 {

@@ -63,7 +63,7 @@
 //! |---|---|
 //! | `input`, `output`, `port`, `config`, `error` | the boundary |
 //! | `core`, `step`, `context` | dispatch; what follows from an event; what all parts use |
-//! | `accounts` | what each user makes the service keep |
+//! | `accounts`, `shares` | what each user makes the service keep; how much that may be |
 //! | `timers`, `effect_queue`, `buffer_pool` | what is due when; effects; memory of replies, recycled |
 //! | `log_limiter` | how many lines of the log one peer may cause |
 //! | `producers`, `consumers`, `observe` | the connections of both sides |
@@ -98,6 +98,8 @@ pub mod filter;
 #[doc(hidden)]
 pub mod limits;
 pub mod packet;
+#[doc(hidden)]
+pub mod shares;
 
 mod accounts;
 mod buffer_pool;

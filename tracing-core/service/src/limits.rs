@@ -202,12 +202,15 @@ pub const WORK_PER_COMPRESSED_BYTE: u64 = 16;
 /// What an instance that is set up, started or removed counts for: its config is copied, commands are sent.
 pub const WORK_PER_INSTANCE: u64 = 8 * 1024;
 /// Shared memory of the producers of one user that the service touched, bytes. What is touched beyond it is looked up
-/// before each use, which costs a system call.
+/// before each use, which costs a system call. Of a user that was caught removing what it committed no more is touched,
+/// and it has less where the memory is small ([`CAUGHT_SMB_PARTS`]).
 pub const SMB_BYTES_PER_USER_MAX: usize = 64 * 1024 * 1024;
 /// Uses of pages, on average, after which the system is asked again whether one holds data: each chunk that is copied,
 /// and each look of a scrape. It costs some hundred nanoseconds. A producer that removes pages is caught after as many
 /// of them.
 pub const USES_PER_CHECK: u64 = 256;
+/// After how long the kernel may be asked again what it counts of shared memory that users removed, ns.
+pub const KEPT_ASKED_NS: u64 = 1_000_000_000;
 /// What compresses passes of the sessions of one user at a time, bytes: tables of the codecs, and copies of the
 /// packets. A pass that would need more is not compressed. One needs up to 7 MiB, unless a packet is longer.
 pub const CODEC_BYTES_PER_USER_MAX: usize = 40 * 1024 * 1024;
@@ -221,6 +224,21 @@ pub const FLUSH_ANSWERS_PER_USER_MAX: usize = 128 * 1024;
 pub const BUFFERS_OF_ONE: (u64, u64) = (1, 2);
 /// The same for all users but root and the user of the service.
 pub const BUFFERS_OF_USERS: (u64, u64) = (3, 4);
+/// The least memory of the service, bytes, of which all users together cannot take the whole. With less, users may have
+/// what they have with this much.
+pub const MEMORY_BYTES_MIN: u64 = 256 * 1024 * 1024;
+/// Shares of a small memory are counted in so many parts of it: buffers of all users are 192 of them, and files in
+/// memory 20.
+pub const MEMORY_PARTS: u64 = 256;
+/// [`SOURCE_BYTES_PER_USER_MAX`] in these parts, where that is less: of one user, and of all users but root and the
+/// user of the service.
+pub const SOURCE_PARTS: (u64, u64) = (2, 3);
+/// [`SMB_BYTES_PER_USER_MAX`] of users that were caught removing what they committed, in the same way.
+pub const CAUGHT_SMB_PARTS: (u64, u64) = (2, 3);
+/// [`CODEC_BYTES_PER_USER_MAX`] in the same way: that of one user is enough for a pass of the highest level.
+pub const CODEC_PARTS: (u64, u64) = (8, 10);
+/// [`DECODED_BYTES_PER_USER_MAX`] in the same way.
+pub const DECODED_PARTS: (u64, u64) = (1, 2);
 /// Users of whom it is remembered how often something was refused to them.
 pub const FAULTY_USERS_MAX: usize = 1024;
 /// Users that were caught at that and are remembered.

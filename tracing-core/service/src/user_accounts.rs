@@ -107,7 +107,7 @@ impl<'a> AccountSources<'a> {
         account.shared_memory_bytes = item(Resource::Memory);
         account.compression_bytes = item(Resource::Codecs);
         account.buffer_bytes = item(Resource::Buffers);
-        let max = limits::DECODED_BYTES_PER_USER_MAX as u64;
+        let max = self.work_queue.decoded_share.of_one as u64;
         account.waiting_request_bytes =
             Some(of(self.work_queue.decoded_of(user) as u64, Some(max)));
         let held = self.in_sessions.get(&user).copied().unwrap_or_default();
@@ -141,7 +141,7 @@ impl<'a> AccountSources<'a> {
         all.shared_memory_bytes = total(Resource::Memory);
         all.compression_bytes = total(Resource::Codecs);
         all.buffer_bytes = total(Resource::Buffers);
-        let max = limits::DECODED_BYTES_PER_USER_MAX.saturating_mul(limits::USERS_SHARE) as u64;
+        let max = self.work_queue.decoded_share.of_all as u64;
         all.waiting_request_bytes = Some(of(self.work_queue.decoded() as u64, Some(max)));
         let limited =
             || self.in_sessions.iter().filter(|(user, _)| self.accounts.is_limited(**user));

@@ -90,6 +90,7 @@ impl Daemon {
         let connections = Connections::new(left, own_uid);
         engine.files.share(left, own_uid);
         engine.files.share_memory(engine.memory_bytes);
+        connections.share_memory(engine.memory_bytes);
         engine.counted =
             Some(Counted { connections: connections.clone(), closer: closer.0.clone() });
         Ok(Self {

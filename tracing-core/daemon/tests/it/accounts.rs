@@ -25,9 +25,14 @@ fn address(name: &str) -> Address {
 }
 
 fn daemon() -> InProcessService {
-    let mut options = ServerOptions::new(service_config("test").unwrap(), Box::new(|_, _| {}));
-    options.producer_sockets = vec![address("producer")];
-    options.consumer_sockets = vec![address("consumer")];
+    let options = ServerOptions::new(service_config("test").unwrap(), Box::new(|_, _| {}));
+    daemon_at("", options)
+}
+
+/// One whose sockets have that in their names.
+fn daemon_at(name: &str, mut options: ServerOptions) -> InProcessService {
+    options.producer_sockets = vec![address(&format!("producer{name}"))];
+    options.consumer_sockets = vec![address(&format!("consumer{name}"))];
     InProcessService::run(Server::bind(options).unwrap()).unwrap()
 }
 
@@ -112,9 +117,26 @@ fn connections_descriptors_and_files_are_on_the_account() {
         assert_eq!(held(&of_nobody.connection_descriptors), 1);
         assert_eq!((held(&of_nobody.large_sockets), max(&of_nobody.large_sockets)), (0, 64));
         assert_eq!(now.large_sockets.as_ref().unwrap().max, None, "root has no limit");
+        let memory = (held(&of_nobody.file_memory_bytes), max(&of_nobody.file_memory_bytes));
+        assert_eq!((memory, now.file_memory_bytes.as_ref()), ((0, 64 << 20), None));
         // Of those users to whom common limits apply there is this one.
-        assert_eq!(held(&state.all_users.unwrap().connection_descriptors), 1);
+        let all = state.all_users.unwrap();
+        assert_eq!(held(&all.connection_descriptors), 1);
+        assert_eq!((held(&all.file_memory_bytes), max(&all.file_memory_bytes)), (0, 128 << 20));
     }
     recorder.disable_tracing().unwrap();
     assert_eq!(recorder.wait(Some(FOREVER)).unwrap(), Waited::Ended);
+}
+
+/// A daemon with little memory has less for connections, and for what they keep.
+#[test]
+fn limits_of_connections_follow_the_memory() {
+    let mut options = ServerOptions::new(service_config("test").unwrap(), Box::new(|_, _| {}));
+    options.service.memory_bytes = 256 << 20;
+    let _service = daemon_at("-small", options);
+    let mut consumer = Consumer::connect(&address("consumer-small")).unwrap();
+    let all = consumer.query_service_state(false).unwrap().all_users.unwrap();
+    let max = |item: &Option<UserAccountItem>| item.as_ref().and_then(|item| item.max).unwrap();
+    assert_eq!((max(&all.connection_bytes), max(&all.file_memory_bytes)), (8 << 20, 16 << 20));
+    assert!(max(&all.connection_descriptors) <= 261 * 3 / 4 && max(&all.large_sockets) == 9);
 }

@@ -14,6 +14,7 @@
 use crate::config::ServiceConfig;
 use crate::input::Peer;
 use crate::limits;
+use crate::shares::{Share, Shares};
 use abi::map::{BlockMap, BlockSet};
 
 pub(crate) use buffer_charge::BufferCharge;
@@ -38,36 +39,6 @@ pub(crate) enum Resource {
 }
 
 const RESOURCES: usize = 6;
-
-/// What one user may have, and what all users but root and that of the service may have together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Share {
-    of_one: usize,
-    of_all: usize,
-}
-
-impl Share {
-    const UNLIMITED: Self = Self { of_one: usize::MAX, of_all: usize::MAX };
-
-    fn of_users(of_one: usize) -> Self {
-        Self { of_one, of_all: of_one.saturating_mul(limits::USERS_SHARE) }
-    }
-
-    /// Of the memory that the service may use; zero if nobody knows how much that is.
-    fn of_memory(bytes: u64) -> Self {
-        let part = |(part, of): (u64, u64)| {
-            let bytes = bytes.checked_div(of).unwrap_or(0).saturating_mul(part);
-            usize::try_from(bytes).unwrap_or(usize::MAX)
-        };
-        match bytes {
-            0 => Self::UNLIMITED,
-            _ => Self {
-                of_one: part(limits::BUFFERS_OF_ONE),
-                of_all: part(limits::BUFFERS_OF_USERS),
-            },
-        }
-    }
-}
 
 /// What a user did that it may not do: how often.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,8 +87,7 @@ pub(crate) struct Accounts {
     totals: [usize; RESOURCES],
     /// The user of the service.
     own_uid: u32,
-    /// Memory that the service may use, bytes; zero: no limit is known.
-    memory_bytes: u64,
+    shares: Shares,
     /// See [`limits::FLUSH_ANSWERS_PER_USER_MAX`].
     flush_answers_max: usize,
     /// Charges that were refused.
@@ -140,7 +110,7 @@ impl Accounts {
     /// The accounts of a service.
     pub(crate) fn of_service(config: &ServiceConfig) -> Self {
         Self {
-            memory_bytes: config.memory_bytes,
+            shares: Shares::new(config.memory_bytes),
             flush_answers_max: config.limits.flush_answers_per_user_max,
             ..Self::new(config.uid, config.seed)
         }
@@ -149,16 +119,16 @@ impl Accounts {
     /// Those of root's service that may use so much memory.
     #[cfg(test)]
     pub(crate) fn with_memory(memory_bytes: u64) -> Self {
-        Self { memory_bytes, ..Self::new(0, 0) }
+        Self { shares: Shares::new(memory_bytes), ..Self::new(0, 0) }
     }
 
     fn share(&self, what: Resource) -> Share {
         match what {
-            Resource::SourcesAndWriters => Share::of_users(limits::SOURCE_BYTES_PER_USER_MAX),
+            Resource::SourcesAndWriters => self.shares.sources,
             Resource::Memory => Share::of_users(limits::SMB_BYTES_PER_USER_MAX),
-            Resource::Codecs => Share::of_users(limits::CODEC_BYTES_PER_USER_MAX),
+            Resource::Codecs => self.shares.codecs,
             Resource::Registrations => Share::UNLIMITED,
-            Resource::Buffers => Share::of_memory(self.memory_bytes),
+            Resource::Buffers => self.shares.buffers,
             Resource::Answers => Share::of_users(self.flush_answers_max),
         }
     }

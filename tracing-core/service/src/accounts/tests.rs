@@ -1,4 +1,7 @@
 use super::*;
+use crate::shares::Shares;
+
+const MIB: usize = 1 << 20;
 
 const USER: User = User { machine: 0, uid: 1000 };
 
@@ -68,6 +71,29 @@ fn shared_memory_of_a_user_is_bounded() {
     assert!(!accounts.charge(USER, Resource::Memory, max + 1));
     assert!(accounts.charge(USER, Resource::Memory, max));
     assert!(!accounts.charge(USER, Resource::Memory, 1));
+}
+
+#[test]
+fn shares_follow_a_small_memory() {
+    let of = |memory: u64| {
+        let Shares { sources, caught_memory, codecs, decoded, .. } = Shares::new(memory);
+        let shares = [sources, caught_memory, codecs, decoded];
+        shares.map(|share| (share.of_one / MIB, share.of_all / MIB))
+    };
+    for memory in [0, 32 << 30, u64::MAX] {
+        assert_eq!(of(memory), [(16, 64), (64, 256), (40, 160), (8, 32)], "{memory}");
+    }
+    // Less than 256 MiB counts as that.
+    for memory in [1, 100 << 20, 256 << 20] {
+        assert_eq!(of(memory), [(2, 3), (2, 3), (8, 10), (1, 2)], "{memory}");
+    }
+    assert_eq!(of(1 << 30), [(8, 12), (8, 12), (32, 40), (4, 8)]);
+    let mut accounts = Accounts::with_memory(256 << 20);
+    for (what, max) in [(Resource::SourcesAndWriters, 2 * MIB), (Resource::Codecs, 8 * MIB)] {
+        assert!(!accounts.charge(USER, what, max + 1) && accounts.charge(USER, what, max));
+    }
+    let sum = Shares::new(256 << 20).sum();
+    assert_eq!((sum.of_one / MIB, sum.of_all / MIB), (128 + 13, 192 + 18));
 }
 
 /// Beyond the limit users are trusted again, which costs memory of theirs, not of the service.

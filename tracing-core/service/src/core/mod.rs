@@ -37,6 +37,7 @@ use crate::config::ServiceConfig;
 use crate::input::Input;
 use crate::limits;
 use crate::output::Output;
+use crate::shares::Shares;
 use abi::ids::{ClientId, ProducerId};
 use abi::time::{BootTime, Now};
 
@@ -69,6 +70,7 @@ impl Service {
     pub fn new(config: ServiceConfig) -> Self {
         Self {
             buffers: Buffers::new(config.regions.clone()),
+            work_queue: WorkQueue::new(Shares::new(config.memory_bytes).decoded),
             cx: Context::new(config),
             producers: Producers::default(),
             sources: Sources::default(),
@@ -79,7 +81,6 @@ impl Service {
             commits: ChunkIntake::default(),
             priority: Priority::default(),
             shell: ShellAccounts::default(),
-            work_queue: WorkQueue::default(),
             compressions: Compressions::default(),
             steps: Vec::new(),
         }

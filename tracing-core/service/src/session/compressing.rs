@@ -56,8 +56,9 @@ impl Compression {
         if std::mem::replace(&mut self.is_refusal_told, true) {
             return;
         }
-        let max = limits::CODEC_BYTES_PER_USER_MAX;
-        let held = cx.accounts.held(User::local(uid), Resource::Codecs);
+        let user = User::local(uid);
+        let max = cx.accounts.max_of(user, Resource::Codecs).unwrap_or(usize::MAX);
+        let held = cx.accounts.held(user, Resource::Codecs);
         cx.out.error(format!(
             "session {session}: packets are not compressed: that would need more than the {max} bytes that user {uid} \
              may have for it ({held} are used); end other sessions of that user, or choose a lower level"

@@ -30,6 +30,7 @@ use crate::scrape::Uncommitted;
 use crate::session::changing::Changing;
 use crate::session::checking::Checking;
 use crate::session::flush_request::{FlushThen, FlushedGroup};
+use crate::shares::Share;
 use abi::ids::{CallId, ClientId, FileId, InstanceId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet};
 
@@ -259,6 +260,8 @@ pub(crate) struct WorkQueue {
     decoded: BlockMap<User, usize>,
     /// What was decoded of the requests of all users that wait, bytes.
     decoded_of_all: usize,
+    /// What there may be of both before no further request is decoded.
+    pub(crate) decoded_share: Share,
     /// The allowance of an owner, in units of work.
     pub(crate) per_peer: u64,
     /// What one timeout does, in units of work.
@@ -266,6 +269,21 @@ pub(crate) struct WorkQueue {
 }
 
 impl WorkQueue {
+    /// An empty one. `decoded_share`: what requests that wait may take.
+    pub(crate) fn new(decoded_share: Share) -> Self {
+        Self {
+            users: VecDeque::new(),
+            waiting: BlockMap::new(),
+            len: 0,
+            decoded: BlockMap::new(),
+            decoded_of_all: 0,
+            decoded_share,
+            // At least a request: with none at all nobody would ever get on.
+            per_peer: limits::WORK_PER_PEER.max(limits::WORK_PER_REQUEST),
+            per_turn: limits::WORK_PER_TURN,
+        }
+    }
+
     /// Adds an owner of `user` at the end.
     pub(crate) fn push(&mut self, user: User, owner: WorkOwner) {
         let of_user = self.waiting.get_or_insert_with(user, VecDeque::new);
@@ -311,9 +329,9 @@ impl WorkQueue {
 
     /// Whether a request of `user` may be decoded, though it may have to wait. One may, of each user.
     pub(crate) fn may_decode(&self, user: User) -> bool {
-        let max = limits::DECODED_BYTES_PER_USER_MAX;
         let Some(of_user) = self.decoded.get(&user) else { return true };
-        *of_user < max && self.decoded_of_all < max.saturating_mul(limits::USERS_SHARE)
+        let Share { of_one, of_all } = self.decoded_share;
+        *of_user < of_one && self.decoded_of_all < of_all
     }
 
     /// What was decoded of the requests of one user that wait, bytes.
@@ -333,21 +351,6 @@ impl WorkQueue {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
-    }
-}
-
-impl Default for WorkQueue {
-    fn default() -> Self {
-        Self {
-            users: VecDeque::new(),
-            waiting: BlockMap::new(),
-            len: 0,
-            decoded: BlockMap::new(),
-            decoded_of_all: 0,
-            // At least a request: with none at all nobody would ever get on.
-            per_peer: limits::WORK_PER_PEER.max(limits::WORK_PER_REQUEST),
-            per_turn: limits::WORK_PER_TURN,
-        }
     }
 }
 

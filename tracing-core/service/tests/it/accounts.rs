@@ -100,6 +100,26 @@ fn an_account_has_what_a_user_has() {
     consumer.disable(&mut shell);
 }
 
+/// What users may have is less where the service has little memory.
+#[test]
+fn limits_follow_a_small_memory() {
+    let mut shell = Shell::with(|config| config.memory_bytes = 256 << 20);
+    producer(&mut shell, "p").register_name(&mut shell, "ds");
+    let state = ask_as(&mut shell, 0);
+    let max_mib = |of: &UserAccount| {
+        let items = [
+            &of.registration_bytes,
+            &of.compression_bytes,
+            &of.waiting_request_bytes,
+            &of.shared_memory_bytes,
+            &of.buffer_bytes,
+        ];
+        items.map(|item| item.as_ref().and_then(|item| item.max).map(|bytes| bytes >> 20))
+    };
+    assert_eq!(max_mib(account(&state, 42)), [2, 8, 1, 64, 128].map(Some));
+    assert_eq!(max_mib(&state.all_users.unwrap()), [3, 10, 2, 256, 192].map(Some));
+}
+
 #[test]
 fn a_user_sees_its_account_and_root_and_the_service_see_all() {
     let mut shell = Shell::with(|config| config.uid = 7);

@@ -16,23 +16,22 @@
 //! ([`closer`](crate::system::closer)). So does memory that waits to be unmapped.
 //!
 //! What connections keep in memory is counted by user, too: each may keep little, and a user may have thousands. So are
-//! sockets that keep much in the kernel.
+//! sockets that keep much in the kernel. Where there is little memory, there are fewer descriptors for connections, and
+//! they may keep less.
 
 use core::fmt;
 
 use protos::{UserAccount, UserAccountItem};
 
+use self::shares::ConnectionShares;
 use super::port_kind::PortKind;
 use super::refusals::Refusals;
 use super::user::PeerUser;
-use crate::limits::{
-    CONNECTION_BYTES_FREE, CONNECTION_BYTES_PER_USER_MAX, CONNECTION_BYTES_USERS_SHARE,
-    CONNECTION_DESCRIPTORS_MAX, DESCRIPTORS_RESERVED_MIN, DESCRIPTORS_RESERVED_PART,
-    LARGE_SOCKETS_MAX, LARGE_SOCKETS_PER_USER_MAX,
-};
+use crate::limits::{CONNECTION_BYTES_FREE, DESCRIPTORS_RESERVED_MIN, DESCRIPTORS_RESERVED_PART};
 use crate::system::own_user::OwnUser;
 use abi::map::SortedMap;
 use abi::sync::{Arc, Mutex, lock};
+use service::shares::Share;
 
 /// How many descriptors a connection takes.
 pub(super) fn descriptors_of(port: PortKind) -> u64 {
@@ -118,17 +117,17 @@ struct State {
     everybody: Held,
     /// Without root and the user of the daemon.
     others: Held,
+    /// Descriptors for connections.
     pool: u64,
-    /// With a higher limit of descriptors the pool would be larger.
-    can_grow: bool,
+    /// With what that would be more.
+    more_with: Option<&'static str>,
+    shares: ConnectionShares,
     own: OwnUser,
     refused: Refusals<PeerUser>,
     /// Bytes that the connections of each user keep; only of users that have some.
     kept: SortedMap<PeerUser, usize>,
     /// Bytes that the connections of all users keep, but for root and the user of the daemon.
     kept_by_others: usize,
-    /// What a user may keep.
-    kept_max: usize,
 }
 
 impl State {
@@ -145,17 +144,17 @@ impl State {
 
     /// What one user may have.
     fn of_one(&self) -> Held {
-        self.part((1, 4), (3, 16), LARGE_SOCKETS_PER_USER_MAX)
+        self.part((1, 4), (3, 16), self.shares.large_of_one())
     }
 
     /// What users may have together, but for root and the user of the daemon.
     fn of_others(&self) -> Held {
-        self.part((3, 4), (1, 2), LARGE_SOCKETS_MAX)
+        self.part((3, 4), (1, 2), self.shares.large)
     }
 
     /// What users may have together if the next connection is the first one of its user.
     fn of_others_at_first(&self) -> Held {
-        self.part((7, 8), (9, 16), LARGE_SOCKETS_MAX)
+        self.part((7, 8), (9, 16), self.shares.large)
     }
 
     /// What all may have together.
@@ -205,13 +204,9 @@ impl State {
         if is_limited {
             self.kept_by_others = changed(self.kept_by_others);
         }
-        let fits_all = !is_limited || self.kept_by_others <= self.kept_max_of_all();
-        now <= before || sum <= self.kept_max && fits_all
-    }
-
-    /// What users may keep together, but for root and the user of the daemon.
-    fn kept_max_of_all(&self) -> usize {
-        self.kept_max.saturating_mul(CONNECTION_BYTES_USERS_SHARE)
+        let Share { of_one, of_all } = self.shares.kept;
+        let fits_all = !is_limited || self.kept_by_others <= of_all;
+        now <= before || sum <= of_one && fits_all
     }
 
     fn change(&mut self, user: PeerUser, change: impl Fn(Held) -> Held) {
@@ -232,8 +227,12 @@ impl State {
 pub(super) struct ConnectionRefused {
     port: PortKind,
     who: &'static str,
-    can_grow: bool,
+    more_with: Option<&'static str>,
 }
+
+/// What makes more connections possible.
+const DESCRIPTORS: &str = "a higher limit of descriptors (ulimit -n, LimitNOFILE=)";
+const MEMORY: &str = "more memory (MemoryMax=)";
 
 impl fmt::Display for ConnectionRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -241,13 +240,11 @@ impl fmt::Display for ConnectionRefused {
             PortKind::Producer => "producer",
             PortKind::Consumer => "consumer",
         };
-        let Self { who, can_grow, .. } = self;
+        let Self { who, more_with, .. } = self;
         write!(f, "a {port} refused: {who} may have no more connections")?;
-        match can_grow {
-            true => f.write_str(
-                "; with a higher limit of descriptors (ulimit -n, LimitNOFILE=) there are more",
-            ),
-            false => Ok(()),
+        match more_with {
+            Some(what) => write!(f, "; with {what} there are more"),
+            None => Ok(()),
         }
     }
 }
@@ -261,28 +258,36 @@ impl Connections {
     pub(super) fn new(left: u64, own_uid: u32) -> Self {
         let reserved = (left / DESCRIPTORS_RESERVED_PART).max(DESCRIPTORS_RESERVED_MIN);
         let of_connections = left.saturating_sub(reserved);
-        let pool = of_connections.min(CONNECTION_DESCRIPTORS_MAX);
-        let can_grow = pool == of_connections;
+        let shares = ConnectionShares::new(0);
+        let pool = of_connections.min(shares.descriptors);
         let (users, everybody, others, refused, kept) = Default::default();
-        let (kept_by_others, kept_max) = (0, CONNECTION_BYTES_PER_USER_MAX);
         Self(Arc::new(Mutex::new(State {
             users,
             everybody,
             others,
             pool,
-            can_grow,
+            more_with: (pool == of_connections).then_some(DESCRIPTORS),
+            shares,
             own: OwnUser::new(own_uid),
             refused,
             kept,
-            kept_by_others,
-            kept_max,
+            kept_by_others: 0,
         })))
+    }
+
+    /// Limits what connections may take of the memory of the daemon, if that is known (not 0).
+    pub(super) fn share_memory(&self, memory_bytes: u64) {
+        let mut state = lock(&self.0);
+        state.shares = ConnectionShares::new(memory_bytes);
+        if state.shares.descriptors < state.pool {
+            (state.pool, state.more_with) = (state.shares.descriptors, Some(MEMORY));
+        }
     }
 
     /// Sets what connections of one user may keep, bytes.
     #[cfg(test)]
     pub(super) fn set_kept_max(&self, bytes: usize) {
-        lock(&self.0).kept_max = bytes;
+        lock(&self.0).shares.kept = Share::of_users(bytes);
     }
 
     /// Takes place for a connection.
@@ -290,7 +295,7 @@ impl Connections {
         let mut state = lock(&self.0);
         if let Some(who) = state.refusal(user, port) {
             state.refused.note(user);
-            return Err(ConnectionRefused { port, who, can_grow: state.can_grow });
+            return Err(ConnectionRefused { port, who, more_with: state.more_with });
         }
         state.change(user, |held| held.with(port));
         Ok(Slot { connections: self.clone(), user, port, kept: 0, is_large: false })
@@ -305,7 +310,8 @@ impl Connections {
     /// Refuses a connection for which too few descriptors are left.
     pub(super) fn refuse(&self, user: PeerUser, port: PortKind) -> ConnectionRefused {
         lock(&self.0).refused.note(user);
-        ConnectionRefused { port, who: "too few descriptors are left: its user", can_grow: true }
+        let who = "too few descriptors are left: its user";
+        ConnectionRefused { port, who, more_with: Some(DESCRIPTORS) }
     }
 
     /// Whether the limits that users have together count for this one.
@@ -328,7 +334,7 @@ impl Connections {
         };
         state.held(user).tell(max, account);
         let kept = state.kept.get(&user).copied().unwrap_or(0);
-        account.connection_bytes = item(kept as u64, state.kept_max as u64);
+        account.connection_bytes = item(kept as u64, state.shares.kept.of_one as u64);
         let refused = Some(state.refused.of(user));
         account.connection_descriptors.get_or_insert_default().refused = refused;
     }
@@ -338,7 +344,7 @@ impl Connections {
         let state = lock(&self.0);
         state.others.tell(state.of_others(), account);
         account.connection_bytes =
-            item(state.kept_by_others as u64, state.kept_max_of_all() as u64);
+            item(state.kept_by_others as u64, state.shares.kept.of_all as u64);
     }
 }
 
@@ -399,6 +405,8 @@ impl Drop for MemoryPlace {
         lock(&self.connections.0).change(self.user, Held::without_memory);
     }
 }
+
+mod shares;
 
 #[cfg(test)]
 mod tests;

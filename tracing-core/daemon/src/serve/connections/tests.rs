@@ -1,5 +1,11 @@
 use super::*;
+use crate::limits::{
+    CONNECTION_DESCRIPTORS_MAX, DESCRIPTOR_BYTES, FILES_IN_MEMORY_PER_USER_PART,
+    FILES_IN_MEMORY_USERS_SHARE, LARGE_SOCKETS_MAX, LARGE_SOCKETS_PER_USER_MAX,
+};
+use service::shares::Shares;
 
+const MIB: u64 = 1 << 20;
 const OWN_UID: u32 = 500;
 
 /// A pool of 48 descriptors.
@@ -169,4 +175,60 @@ fn what_many_users_keep_leaves_a_part_for_root_and_the_daemon() {
     let kept: Vec<_> = [1000, 1001, 1002, 1003, 1004, OWN_UID, 0].map(keeps).into_iter().collect();
     let fits: Vec<bool> = kept.iter().map(|(fits, _)| *fits).collect();
     assert_eq!(fits, [true, true, true, true, false, true, true]);
+}
+
+/// What all users but root and that of the daemon may have of such a memory: buffers, files in memory, what connections
+/// keep, large sockets, connections, and all else that is on accounts; and what they may have without connections.
+fn sums(memory: u64) -> (u64, u64) {
+    let connections = Connections::new(u64::MAX, OWN_UID);
+    connections.share_memory(memory);
+    let state = lock(&connections.0);
+    let files = memory / FILES_IN_MEMORY_PER_USER_PART * FILES_IN_MEMORY_USERS_SHARE;
+    let large = state.of_others().large * shares::LARGE_BYTES;
+    let kept = state.shares.kept.of_all as u64;
+    let rest = Shares::new(memory).sum().of_all as u64 + files * 5 / 4 + large + kept;
+    (rest + state.pool * DESCRIPTOR_BYTES, rest)
+}
+
+#[test]
+fn all_that_users_may_have_is_less_than_the_memory() {
+    for memory in [256, 300, 512, 1024, 2048, 4096, 8192, 16 * 1024, 64 * 1024].map(|mib| mib * MIB)
+    {
+        let (all, rest) = sums(memory);
+        let left = memory.checked_sub(all).expect("less than there is");
+        assert!(left >= memory / 32, "{left} of {memory} bytes are left for the service");
+        assert!(all - rest >= memory / 32 || memory >= 16 * 1024 * MIB, "{memory}: connections");
+    }
+}
+
+#[test]
+fn what_connections_may_take_follows_the_memory() {
+    let of = |memory: u64| {
+        let connections = Connections::new(1 << 20, OWN_UID);
+        connections.share_memory(memory);
+        let state = lock(&connections.0);
+        let kept = state.shares.kept;
+        let large = (state.of_one().large, state.of_others().large);
+        (state.pool, large, (kept.of_one as u64 / MIB, kept.of_all as u64 / MIB))
+    };
+    let large = (LARGE_SOCKETS_PER_USER_MAX, LARGE_SOCKETS_MAX);
+    // What is not known, and what is large, limits nothing.
+    for memory in [0, 16 * 1024 * MIB, u64::MAX] {
+        assert_eq!(of(memory), (CONNECTION_DESCRIPTORS_MAX, large, (64, 256)), "{memory}");
+    }
+    // Less than 256 MiB counts as that.
+    for memory in [1, 128 * MIB, 256 * MIB] {
+        assert_eq!(of(memory), (261, (2, 9), (6, 8)), "{memory}");
+    }
+    assert_eq!(of(1024 * MIB), (1026, (9, 39), (24, 32)));
+}
+
+#[test]
+fn a_connection_that_is_refused_for_lack_of_memory_tells_so() {
+    let connections = Connections::new(1 << 20, OWN_UID);
+    connections.share_memory(256 * MIB);
+    let all = fill(&connections, 1000, Consumer);
+    assert_eq!(all.len(), 261 / 4);
+    let refused = connections.admit(PeerUser::Local(1000), Consumer).unwrap_err().to_string();
+    assert!(refused.contains("with more memory (MemoryMax=) there are more"), "{refused}");
 }
