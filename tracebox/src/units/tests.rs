@@ -60,10 +60,10 @@ fn units_allow_what_the_code_does() {
         DESCRIPTORS_RESERVED_PART, FILES_OF_USERS_AT_FIRST_MAX, FILES_PER_USER_MAX,
     };
     let number = |unit, key| -> usize { value(text(unit), key).unwrap().parse().unwrap() };
-    // The loop, and those for the log, the watchdog and the memory of producers; two for sockets, of which one ends. Root
+    // The loop, and those for the log, the watchdog, the memory of producers and the count of the kernel; two for sockets, of which one ends. Root
     // and the user of the service have files of their own.
     let files = FILES_OF_USERS_AT_FIRST_MAX + 2 * FILES_PER_USER_MAX;
-    let threads = 6 + CLOSER_THREADS_MAX + files;
+    let threads = 7 + CLOSER_THREADS_MAX + files;
     let tasks = number("traced.service", "TasksMax");
     assert!((threads..threads + 32).contains(&tasks), "{tasks} tasks, {threads} threads");
 

@@ -6,7 +6,7 @@
 //!
 //! A chunk in memory that its producer never wrote is not even looked at: reading would make the system provide that
 //! memory on the account of the service. The reader asks for each page once, and a producer could remove it later: see
-//! [`check_page`](Producer::check_page).
+//! [`producers::memory`](crate::producers).
 
 use protos::{CommitDataRequest, CommitDataRequestChunkToPatch, CommitDataRequestChunksToMove};
 
@@ -19,7 +19,7 @@ use super::producers::Producer;
 use crate::buffer::{ChunkMeta, ChunkPatches, Patch, TraceBuffer};
 use crate::limits;
 use abi::ids::{BufferId, ChunkId, WriterId};
-use abi::shm::{ChunkHeader, LOSS_MARK_CHUNK_IDX};
+use abi::shm::{ChunkHeader, LOSS_MARK_CHUNK_IDX, SmbReader};
 
 /// Takes chunks of producers into buffers, committed or scraped, and counts what it refuses.
 #[derive(Debug, Default)]
@@ -131,19 +131,60 @@ impl ChunkIntake {
     ) -> Option<ChunkHeader> {
         let page = chunk.page.unwrap_or(0) as usize;
         let index = chunk.chunk.unwrap_or(0) as usize;
-        let is_caught = producer.check_page(page, cx);
+        if let Some(copy) = producer.copy_untouched(page, cx) {
+            return self.read_copied(producer, (page, index), copy, cx);
+        }
+        let is_distrusted_now = producer.check_page(page, cx);
         let reader = producer.smb.as_mut()?;
         if !reader.holds_data(page) && page < reader.smb().page_count() {
-            count(&mut self.holes_named, 1);
-            if !is_caught {
-                cx.accounts.distrust(User::of(&producer.peer));
-            }
+            self.note_hole(producer, is_distrusted_now, cx);
             return None;
         }
         let header = reader.read_chunk(page, index, &mut self.scratch);
         producer.note_touched(page);
-        producer.charge_memory(&mut cx.accounts);
+        producer.charge_memory(cx);
         header
+    }
+
+    /// The same out of a copy of its page.
+    fn read_copied(
+        &mut self,
+        producer: &mut Producer,
+        (page, index): (usize, usize),
+        mut copy: SmbReader,
+        cx: &mut Context,
+    ) -> Option<ChunkHeader> {
+        if copy.smb().page_hint(0).is_free() {
+            self.note_if_hole(producer, page, cx);
+            return None;
+        }
+        if !producer.may_touch(page, cx) {
+            self.note_copied(Err(Refusal::Foreign));
+            return None;
+        }
+        let header = copy.read_chunk(0, index, &mut self.scratch)?;
+        if !producer.free_copied(page, index) {
+            // It was complete, and only this process frees it: it may have been removed meanwhile.
+            self.note_if_hole(producer, page, cx);
+        }
+        Some(header)
+    }
+
+    /// A chunk was named where none is now.
+    fn note_if_hole(&mut self, producer: &Producer, page: usize, cx: &mut Context) {
+        if producer.smb.as_ref().is_some_and(|reader| reader.is_hole(page)) {
+            self.note_hole(producer, false, cx);
+        }
+    }
+
+    /// A chunk was named where no data is.
+    fn note_hole(&mut self, producer: &Producer, is_counted: bool, cx: &mut Context) {
+        let user = User::of(&producer.peer);
+        count(&mut self.holes_named, 1);
+        if !is_counted {
+            cx.accounts.distrust(user);
+        }
+        cx.accounts.catch(user);
     }
 
     /// Counts a chunk that its buffer did not get.
@@ -208,7 +249,7 @@ impl ChunkIntake {
 pub(crate) enum Refusal {
     /// There is no such buffer; perhaps not any more, as its session is over.
     Gone,
-    /// Its producer or writer may not write there.
+    /// Its producer or writer may not write there, or the chunk must not be touched.
     Foreign,
 }
 

@@ -21,6 +21,13 @@ pub trait RegionFactory: Send + Sync {
         buffer
     }
 
+    /// Asks what the kernel counts of files in memory, at most, as memory of this process that it cannot take back, and
+    /// returns the answer to the question before, bytes. `None` if there was none, or the kernel did not tell. It may
+    /// take a while to answer, so nobody waits for it here.
+    fn ask_kept_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// A zeroed region of `len` bytes, a multiple of 4096.
     ///
     /// # Errors
@@ -94,8 +101,8 @@ pub struct ServiceConfig {
     /// Schemas of extension fields, put into every trace unless its config disables them.
     pub extensions: Vec<ExtensionSet>,
     /// Memory that the service may use, bytes: trace buffers with their indexes, and clones, of one user may take half
-    /// of it, and three quarters those of all users but root and the user of the service. Zero: there is no such
-    /// limit, as inside of a program.
+    /// of it, and three quarters those of all users but root and the user of the service. What else users may take is
+    /// less where this is little. Zero: there is no such limit, as inside of a program.
     pub memory_bytes: u64,
     /// Codecs for traces: usually all that are built in.
     pub codecs: Codecs,

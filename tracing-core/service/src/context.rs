@@ -7,6 +7,7 @@ use super::matching::RegexBudget;
 use super::step::Step;
 use super::timers::{Clock, TimerKind, Timers};
 use crate::config::ServiceConfig;
+use crate::limits;
 use abi::ids::{CloneId, FlushId, InstanceId, ShellToken};
 use abi::time::Now;
 
@@ -31,6 +32,8 @@ pub(crate) struct Context {
     pub(crate) read_work: u64,
     /// What users hold.
     pub(crate) accounts: Accounts,
+    /// When the kernel may be asked again what it counts, boot time, ns.
+    kept_due_ns: u64,
     last_instance: u64,
     last_flush: u64,
     /// Of tokens, clones and triggers.
@@ -52,6 +55,7 @@ impl Context {
             timers: Timers::default(),
             machine_id: 0,
             match_steps: RegexBudget::default(),
+            kept_due_ns: 0,
             last_instance: 0,
             last_flush: 0,
             last_number: 0,
@@ -79,6 +83,16 @@ impl Context {
         let work = bytes.saturating_mul(per_byte);
         self.read_work = self.read_work.saturating_add(work);
         self.spend(work);
+    }
+
+    /// Asks the kernel what it counts of the shared memory that users removed, if it was not asked a moment ago. What
+    /// it did not count when it was asked before goes from their accounts.
+    pub(crate) fn shrink_kept(&mut self) {
+        if self.now.boot_ns >= self.kept_due_ns {
+            self.kept_due_ns = self.now.boot_ns.saturating_add(limits::KEPT_ASKED_NS);
+            let counted = self.config.regions.ask_kept_bytes();
+            self.accounts.note_kept(counted);
+        }
     }
 
     /// Adds a step behind those that were added since [`take_steps`](Self::take_steps).

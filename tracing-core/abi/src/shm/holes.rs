@@ -3,7 +3,7 @@
 
 use super::tests::{header, reader};
 use super::*;
-use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicUsize, Ordering};
 
 /// Memory from `off` on, with what a system says of its bytes.
 struct Sparse {
@@ -97,7 +97,7 @@ fn a_page_that_was_removed_is_found() {
     let mut reader = reader(&smb);
     let check = |reader: &mut SmbReader| {
         let PageCheck { bytes, is_removed } = reader.check_page(0);
-        (bytes, is_removed, reader.present_bytes())
+        (bytes, is_removed, reader.touched_bytes())
     };
     assert_eq!(check(&mut reader), (0, false, 0), "nothing is known of it");
     assert_eq!(reader.check_page(1), PageCheck::default(), "there is no such page");
@@ -106,13 +106,36 @@ fn a_page_that_was_removed_is_found() {
     assert!(reader.read_chunk(0, 0, &mut Vec::new()).is_some());
     assert_eq!(check(&mut reader), (8192, false, 8192));
     of_rest.store(false, Ordering::Relaxed);
-    assert_eq!(reader.present_bytes(), 8192, "nobody looked");
-    assert_eq!(check(&mut reader), (8192, true, 4096));
-    assert_eq!(check(&mut reader), (4096, false, 4096), "it is told once");
+    // What the system may have provided stays counted.
+    assert_eq!(check(&mut reader), (8192, true, 8192));
+    assert_eq!(check(&mut reader), (4096, false, 8192), "it is told once");
     assert!(reader.holds_data(0));
     is_there.store(false, Ordering::Relaxed);
-    assert_eq!(check(&mut reader), (4096, true, 0));
-    assert!(!reader.holds_data(0));
+    assert_eq!(check(&mut reader), (4096, true, 8192));
+    assert!(!reader.holds_data(0) && !reader.seems_to_hold_data(0));
+    is_there.store(true, Ordering::Relaxed);
+    assert!(reader.holds_data(0));
+    assert_eq!(reader.touched_bytes(), 8192, "each page once");
+}
+
+#[test]
+fn pages_that_are_copied_are_not_touched_before_a_chunk_is_freed() {
+    let region = sparse(0, |off| off < 4096).unwrap();
+    let smb = Smb::new(region, PageSize::new(4096).unwrap()).unwrap();
+    let mut reader = reader(&smb);
+    let seems = [0, 1, 2].map(|page| reader.seems_to_hold_data(page));
+    let holes = [0, 1, 2].map(|page| reader.is_hole(page));
+    assert_eq!((seems, holes), ([true, false, false], [false, true, false]));
+    assert_eq!(reader.touched_bytes(), 0);
+    assert!(smb.try_partition(1, Layout::Div1));
+    assert!(smb.try_acquire(1, 0, header(1, 1)).unwrap().complete());
+    reader.note_touched(1);
+    reader.note_touched(2);
+    assert_eq!(reader.touched_bytes(), 4096, "there is no page 2");
+    let freed = [(1, 1), (1, 0), (1, 0), (2, 0)];
+    let freed = freed.map(|(page, chunk)| reader.free_copied(page, chunk));
+    assert_eq!(freed, [false, true, false, false]);
+    assert!(smb.page_hint(1).is_free());
 }
 
 /// Memory whose bytes are read without the mapping, which is empty.
@@ -135,6 +158,54 @@ unsafe impl Mapping for Hidden {
         let bytes = self.content.get(off..off.saturating_add(out.len()));
         bytes.map(|bytes| out.copy_from_slice(bytes)).is_some()
     }
+}
+
+/// Memory whose writer goes on between two reads: each read finds what comes next.
+struct Growing {
+    memory: Region,
+    contents: Vec<Vec<u8>>,
+    reads: AtomicUsize,
+}
+
+// SAFETY: as above.
+unsafe impl Mapping for Growing {
+    fn ptr(&self) -> std::ptr::NonNull<u8> {
+        self.memory.range(0, 0).unwrap()
+    }
+
+    fn len(&self) -> usize {
+        self.memory.len()
+    }
+
+    fn read(&self, off: usize, out: &mut [u8]) -> bool {
+        let content = self.contents.get(self.reads.fetch_add(1, Ordering::Relaxed));
+        let bytes = content.and_then(|content| content.get(off..off.saturating_add(out.len())));
+        bytes.map(|bytes| out.copy_from_slice(bytes)).is_some()
+    }
+}
+
+/// A fragment that a header counts was written before that header.
+#[test]
+fn a_copy_has_all_fragments_that_its_headers_count() {
+    // One chunk that is being written, with so many fragments of a byte and one that is begun (`shared_memory_abi.h`).
+    let page = |fragments: u32| {
+        let header = [0x1000_0001, 0, 7, (fragments + 1) << 16 | 5].map(u32::to_le_bytes).concat();
+        let payload = (0..fragments).flat_map(|_| *b"\x01x");
+        let mut page: Vec<u8> = header.into_iter().chain(payload).collect();
+        page.resize(4096, 0);
+        page
+    };
+    // The page is read twice.
+    let contents = vec![page(1), page(2)];
+    let memory = Region::heap(4096);
+    let growing = Growing { memory, contents, reads: AtomicUsize::new(0) };
+    let region = Region::from_mapping(Box::new(growing)).unwrap();
+    let smb = Smb::new(region, PageSize::new(4096).unwrap()).unwrap();
+    let mut copy = reader(&smb).copy_of_page(0).unwrap();
+    let mut payload = Vec::new();
+    let (header, complete) = copy.scrape_chunk(0, 0, &mut payload).unwrap();
+    assert_eq!((header.packets.count(), complete), (2, false));
+    assert!(payload.starts_with(b"\x01x\0"), "one is finished");
 }
 
 #[test]

@@ -16,7 +16,8 @@
 //!
 //! A peer can remove a page afterwards; its memory is gone then, and the next use by the reader provides it again. So
 //! a user of this [looks again](Present::look_again) at pages before it touches them: now and then, when the peer
-//! cannot know, or each time.
+//! cannot know, or each time. A peer that removes a page between the look and the use makes the system provide it all
+//! the same. What it can get so are [pages that were touched](Present::touched_bytes).
 
 #![deny(clippy::arithmetic_side_effects)]
 
@@ -28,7 +29,9 @@ use crate::shm::region::Region;
 pub(super) struct Present {
     /// Empty where all memory is there from the start.
     bits: Vec<u64>,
-    count: usize,
+    /// As `bits`, but for those that the reader has touched, or will: none is ever cleared.
+    touched: Vec<u64>,
+    touched_count: usize,
 }
 
 /// What a second look at a page found.
@@ -47,12 +50,25 @@ const WORD_BITS: usize = u64::BITS as usize;
 impl Present {
     pub(super) fn new(region: &Region) -> Self {
         let pages = if region.has_holes() { region.len() / PAGE_UNIT_BYTES } else { 0 };
-        Self { bits: vec![0; pages.div_ceil(WORD_BITS)], count: 0 }
+        let words = || vec![0; pages.div_ceil(WORD_BITS)];
+        Self { bits: words(), touched: words(), touched_count: 0 }
     }
 
-    /// Bytes that are known to hold data.
-    pub(super) fn bytes(&self) -> usize {
-        self.count.saturating_mul(PAGE_UNIT_BYTES)
+    /// Bytes of pages that were touched, those included that a peer has removed since.
+    pub(super) fn touched_bytes(&self) -> usize {
+        self.touched_count.saturating_mul(PAGE_UNIT_BYTES)
+    }
+
+    /// The `len` bytes at `off` will be touched, whatever they hold.
+    pub(super) fn note_touched(&mut self, off: usize, len: usize) {
+        for (at, _) in parts(off, len) {
+            let (page, bit) = (at / PAGE_UNIT_BYTES, bit_of(at));
+            let word = self.touched.get_mut(page / WORD_BITS);
+            if let Some(word) = word.filter(|word| **word & bit == 0) {
+                *word |= bit;
+                self.touched_count = self.touched_count.saturating_add(1);
+            }
+        }
     }
 
     /// Looks at the `len` bytes at `off`, where it is not known yet whether they may be touched. Returns whether all of
@@ -72,9 +88,8 @@ impl Present {
     /// Whether the page with byte `at` may be touched, as far as it is known.
     #[inline]
     pub(super) fn has(&self, at: usize) -> bool {
-        let page = at / PAGE_UNIT_BYTES;
-        self.bits.is_empty()
-            || self.bits.get(page / WORD_BITS).is_some_and(|w| w >> (page % WORD_BITS) & 1 == 1)
+        let word = self.bits.get(at / PAGE_UNIT_BYTES / WORD_BITS);
+        self.bits.is_empty() || word.is_some_and(|word| word & bit_of(at) != 0)
     }
 
     /// Appends the `len` bytes at `off` to `out`, with zeros for those that may not be touched, as far as it is known.
@@ -96,7 +111,7 @@ impl Present {
     pub(super) fn look_again(&mut self, region: &Region, off: usize) -> Again {
         let page = off / PAGE_UNIT_BYTES;
         let Some(word) = self.bits.get_mut(page / WORD_BITS) else { return Again::NotKnown };
-        let bit = 1 << (page % WORD_BITS);
+        let bit = bit_of(off);
         if *word & bit == 0 {
             return Again::NotKnown;
         }
@@ -104,7 +119,6 @@ impl Present {
             return Again::Data;
         }
         *word &= !bit;
-        self.count = self.count.saturating_sub(1);
         Again::Nothing
     }
 
@@ -112,14 +126,19 @@ impl Present {
     #[cold]
     #[inline(never)]
     fn look(&mut self, region: &Region, off: usize, len: usize) -> bool {
-        let page = off / PAGE_UNIT_BYTES;
         let is_written = region.is_written(off, len);
-        if is_written && let Some(word) = self.bits.get_mut(page / WORD_BITS) {
-            *word |= 1 << (page % WORD_BITS);
-            self.count = self.count.saturating_add(1);
+        if is_written && let Some(word) = self.bits.get_mut(off / PAGE_UNIT_BYTES / WORD_BITS) {
+            *word |= bit_of(off);
+            self.note_touched(off, len);
         }
         is_written
     }
+}
+
+/// That of the page with byte `at`, in its word.
+#[inline]
+const fn bit_of(at: usize) -> u64 {
+    1 << (at / PAGE_UNIT_BYTES % WORD_BITS)
 }
 
 /// The `len` bytes at `off`, cut at the borders of pages: offset and length of each part.

@@ -4,11 +4,13 @@
 
 use crate::shm::chunk::{self, ReadableChunk, WritableChunk};
 use crate::shm::fragment::RESERVED_BYTES;
-use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState};
-use crate::shm::layout::{CHUNK_HEADER_BYTES, PAGE_HEADER_BYTES, PAGE_UNIT_BYTES};
+use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState, PageWord};
+use crate::shm::layout::{CHUNK_HEADER_BYTES, Layout, PAGE_HEADER_BYTES, PAGE_UNIT_BYTES};
 use crate::shm::page::{self, Grant};
 use crate::shm::present::{Again, Present};
+use crate::shm::region::Region;
 use crate::shm::smb::Smb;
+use crate::sync::{Ordering, fence};
 
 /// The right to take chunks of an [`Smb`], to free them, and to look into chunks that writers hold: one
 /// exists for each region in this process, held by the service, or by an arbiter whose memory is not
@@ -88,10 +90,19 @@ impl SmbReader {
         &self.smb
     }
 
-    /// Bytes of it that are known to hold data, because they were read; zero for memory that is not mapped.
+    /// Bytes of its pages that were touched, those included that a peer has removed since; zero for memory that is not
+    /// mapped.
     #[inline]
-    pub fn present_bytes(&self) -> usize {
-        self.present.bytes()
+    pub fn touched_bytes(&self) -> usize {
+        self.present.touched_bytes()
+    }
+
+    /// Page `page_idx` will be touched, whatever it holds.
+    pub fn note_touched(&mut self, page_idx: usize) {
+        let page_bytes = self.smb.page_size().bytes();
+        if page_idx < self.smb.page_count() {
+            self.present.note_touched(page_idx.saturating_mul(page_bytes), page_bytes);
+        }
     }
 
     /// Asks the system again whether page `page_idx` holds data wherever it did.
@@ -123,13 +134,47 @@ impl SmbReader {
             && self.present.learn(self.smb.region(), off, PAGE_HEADER_BYTES)
     }
 
+    /// The same for a page that will not be touched, but copied.
+    pub fn seems_to_hold_data(&self, page_idx: usize) -> bool {
+        let off = page_idx.saturating_mul(self.smb.page_size().bytes());
+        page_idx < self.smb.page_count() && self.smb.region().is_written(off, PAGE_HEADER_BYTES)
+    }
+
+    /// Whether page `page_idx` begins with 4096 zeros, found without touching it: its peer never wrote it, or removed
+    /// what it had written. What is left of a chunk that was read is not zero.
+    pub fn is_hole(&self, page_idx: usize) -> bool {
+        let off = page_idx.saturating_mul(self.smb.page_size().bytes());
+        page_idx < self.smb.page_count() && !self.smb.region().is_written(off, PAGE_UNIT_BYTES)
+    }
+
     /// A reader of a copy of page `page_idx`, which is page 0 there, made without touching it: the system provides no
     /// memory for that, whenever the peer removes it. `None` if there is no such page, or the system cannot do that.
+    ///
+    /// A writer may write meanwhile. The headers are copied before the payload, so the fragments that they count are
+    /// in the copy.
     pub fn copy_of_page(&self, page_idx: usize) -> Option<Self> {
         let page_size = self.smb.page_size();
         let off = page_idx.checked_mul(page_size.bytes())?;
-        let copy = self.smb.region().copy_untouched(off, page_size.bytes())?;
+        let copy = || self.smb.region().copy_untouched(off, page_size.bytes());
+        let headers = copy()?;
+        fence(Ordering::Acquire);
+        let copy = copy()?;
+        copy_word(&headers, &copy, 0)?;
+        let layout = PageWord(headers.word(0)?.load(Ordering::Relaxed)).layout();
+        for idx in 0..layout.map_or(0, Layout::chunk_count) {
+            let off = layout?.chunk_off(page_size, idx)?;
+            copy_word(&headers, &copy, off)?;
+            copy_word(&headers, &copy, off.checked_add(4)?)?;
+        }
         Smb::new(copy, page_size).ok()?.reader()
+    }
+
+    /// Frees a complete chunk that was read out of a [copy](Self::copy_of_page) of its page. False if it is not
+    /// complete. This touches the page.
+    pub fn free_copied(&mut self, page_idx: usize, chunk_idx: usize) -> bool {
+        let Some(page) = self.smb.page(page_idx) else { return false };
+        let grant = page::try_read(&page, chunk_idx);
+        grant.is_some_and(|grant| page::free(&page, grant, ChunkState::BeingRead))
     }
 
     /// How often writers began to drop packets, as the peer [counted](Smb::note_loss).
@@ -276,6 +321,12 @@ impl SmbReader {
             chunk.take_by_value(data);
         }
     }
+}
+
+/// Copies the word at `off`. `None` if it is not in both.
+fn copy_word(from: &Region, to: &Region, off: usize) -> Option<()> {
+    to.word(off)?.store(from.word(off)?.load(Ordering::Relaxed), Ordering::Relaxed);
+    Some(())
 }
 
 impl Drop for SmbReader {

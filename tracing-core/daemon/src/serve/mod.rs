@@ -91,6 +91,7 @@ pub use self::stats::ServerStats;
 #[cfg(feature = "host")]
 pub(super) use self::user::PeerUser;
 use crate::local::{Inbox, LocalConnection};
+use crate::system::kept::KeptQuestion;
 use crate::system::memory;
 #[cfg(feature = "host")]
 use crate::system::timezone;
@@ -192,7 +193,7 @@ pub fn service_config(version: impl Into<String>) -> Result<ServiceConfig, OsErr
         .ok()
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| machine.sysname.clone());
-    let mut config = ServiceConfig::new(Arc::new(MemfdRegions));
+    let mut config = ServiceConfig::new(Arc::new(MemfdRegions::default()));
     config.uid = process::effective_uid();
     config.pid = process::pid();
     config.version = version.into();
@@ -225,12 +226,18 @@ fn timezone_off_mins() -> Option<i32> {
 }
 
 /// Makes shared memory that can be passed to another process.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MemfdRegions;
+#[derive(Clone, Debug, Default)]
+pub struct MemfdRegions {
+    kept: KeptQuestion,
+}
 
 impl RegionFactory for MemfdRegions {
     fn fault_in(&self) -> Option<FaultIn> {
         Some(memory::fault_in)
+    }
+
+    fn ask_kept_bytes(&self) -> Option<u64> {
+        self.kept.ask()
     }
 
     fn create(&self, len: usize) -> Result<Region, String> {

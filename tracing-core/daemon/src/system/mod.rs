@@ -10,6 +10,7 @@
 //! | `closer/sockets` | `sendmsg`, `recvmsg`, the ends of threads | the same for sockets |
 //! | `file` | `open` (`O_EXCL`), `fchmod`, `write`, `pread`, `fdatasync`, `ftruncate` ... | traces of the service |
 //! | `identity` | `setgroups`, `setresgid`, `setresuid` of a thread, `capget` | files of a consumer |
+//! | `kept` | files of control groups, on a thread | what the kernel counts as memory of the daemon |
 //! | `mapper` | `mmap`, `munmap`, on a thread | memory that peers have, too |
 //! | `memory` | `madvise` | taking memory in larger pieces |
 //! | `own_user` | none | who has limits: neither root nor the user of the daemon |
@@ -23,6 +24,7 @@ pub(crate) mod closer;
 pub mod file;
 #[cfg(feature = "host")]
 pub mod identity;
+pub(crate) mod kept;
 #[cfg(feature = "host")]
 pub(crate) mod mapper;
 pub mod memory;

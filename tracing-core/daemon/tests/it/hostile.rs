@@ -20,7 +20,7 @@ use abi::sync::Arc;
 use abi::time::BootTime;
 use client::write::{Arbiter, ArbiterOptions, BufferExhaustedPolicy, NoWaker};
 use os::shm;
-use service::Peer;
+use service::{Peer, RegionFactory};
 use testing::mock::{MockConsumer, MockProducer};
 use testing::shell::{Reply, Shell};
 
@@ -295,6 +295,22 @@ fn punch(file: &std::fs::File, from: usize, len: usize) {
 /// A producer with that memory, whose writer 1 writes to a session.
 fn session_with(page_bytes: usize, region: Region) -> (Shell, MockProducer, MockConsumer) {
     let mut shell = Shell::new();
+    let (producer, consumer) = session_in(&mut shell, page_bytes, region);
+    (shell, producer, consumer)
+}
+
+fn session_in(
+    shell: &mut Shell,
+    page_bytes: usize,
+    region: Region,
+) -> (MockProducer, MockConsumer) {
+    let mut consumer = MockConsumer::connect(shell, 0);
+    consumer.enable(shell, config(), None);
+    (producer_with(shell, page_bytes, region), consumer)
+}
+
+/// A producer with that memory, whose writer 1 writes to the session that runs.
+fn producer_with(shell: &mut Shell, page_bytes: usize, region: Region) -> MockProducer {
     let init = InitializeConnectionRequest {
         smb_scraping_mode: Some(Mode::SMB_SCRAPING_ENABLED),
         shared_memory_page_size_hint_bytes: Some(page_bytes as u32),
@@ -302,18 +318,24 @@ fn session_with(page_bytes: usize, region: Region) -> (Shell, MockProducer, Mock
         ..Default::default()
     };
     let peer = Peer { uid: REMOVER_UID, ..Peer::default() };
-    let mut producer = MockProducer::connect_with(&mut shell, peer, init, Some(region));
-    producer.register_name(&mut shell, "ds");
-    let mut consumer = MockConsumer::connect(&mut shell, 0);
-    consumer.enable(&mut shell, config(), None);
-    producer.commands(&mut shell);
+    let mut producer = MockProducer::connect_with(shell, peer, init, Some(region));
+    producer.register_name(shell, "ds");
+    producer.commands(shell);
     let request = RegisterTraceWriterRequest {
         trace_writer_id: Some(1),
         target_buffer: Some(1),
         ..Default::default()
     };
-    producer.call(&mut shell, Request::RegisterTraceWriter(request));
-    (shell, producer, consumer)
+    producer.call(shell, Request::RegisterTraceWriter(request));
+    producer
+}
+
+/// Memory as this process has it and as the service has it, and its file.
+fn memory_of_remover(bytes: usize) -> (Region, Region, std::fs::File) {
+    let ours = shm::create(bytes).unwrap();
+    let theirs = shm::adopt(ours.fd().unwrap().try_clone_to_owned().unwrap()).unwrap();
+    let file = std::fs::File::from(ours.fd().unwrap().try_clone_to_owned().unwrap());
+    (ours, theirs, file)
 }
 
 /// A producer that can remove its memory, and a session.
@@ -329,11 +351,44 @@ struct Remover {
 
 impl Remover {
     fn new(page_bytes: usize, pages: usize) -> Self {
-        let ours = shm::create(pages * page_bytes).unwrap();
-        let theirs = shm::adopt(ours.fd().unwrap().try_clone_to_owned().unwrap()).unwrap();
-        let file = std::fs::File::from(ours.fd().unwrap().try_clone_to_owned().unwrap());
-        let (shell, producer, consumer) = session_with(page_bytes, theirs);
+        Self::of(Shell::new(), page_bytes, pages)
+    }
+
+    /// One of a service that is made so.
+    fn of(mut shell: Shell, page_bytes: usize, pages: usize) -> Self {
+        let (ours, theirs, file) = memory_of_remover(pages * page_bytes);
+        let (producer, consumer) = session_in(&mut shell, page_bytes, theirs);
         Self { shell, producer, consumer, ours, file, page_bytes, pages }
+    }
+
+    /// Another producer of its user comes, with other memory.
+    fn come_again(&mut self) {
+        let (ours, theirs, file) = memory_of_remover(self.pages * self.page_bytes);
+        (self.ours, self.file) = (ours, file);
+        self.producer = producer_with(&mut self.shell, self.page_bytes, theirs);
+    }
+
+    /// Pages whose chunks the service has freed.
+    fn freed(&self) -> usize {
+        let word = |page: usize| {
+            let mut word = Vec::new();
+            // SAFETY: one thread uses this mapping.
+            assert!(unsafe { self.ours.copy_out(page * self.page_bytes, 4, &mut word) });
+            word
+        };
+        (0..self.pages).filter(|page| word(*page) == [0; 4]).count()
+    }
+
+    /// Its user names memory that it never wrote, which no program does by mistake.
+    fn be_caught(&mut self) {
+        self.commit(std::iter::once(0));
+        assert_eq!(self.account().1, 1);
+    }
+
+    /// How often its user was told that it gets no memory.
+    fn refusals(&self) -> usize {
+        let is_refusal = |text: &str| text.contains("gets no shared memory");
+        self.shell.log.iter().filter(|(_, text)| is_refusal(text)).count()
     }
 
     /// The page has one chunk, in that state (`shared_memory_abi.h`).
@@ -431,6 +486,161 @@ fn memory_that_is_removed_before_its_producer_leaves_costs_nothing() {
     remover.remove_all();
     remover.leave();
     assert_eq!((remover.provided(), remover.shell.service.footprint().producers), (0, 1));
+    assert_eq!(remover.account().0, 0);
+}
+
+/// A page that is removed between look and touch may be memory of the service, for as long as anybody has it.
+#[test]
+fn what_was_touched_stays_on_the_account_of_a_user_that_was_caught() {
+    let mut remover = Remover::new(PAGE, 16);
+    remover.write_all();
+    assert_eq!(remover.account(), (16 * PAGE as u64, 0));
+    remover.leave();
+    assert_eq!(remover.account().0, 0, "nobody has removed anything");
+    remover.come_again();
+    remover.be_caught();
+    remover.write_all();
+    assert_eq!((remover.freed(), remover.account().0), (16, 16 * PAGE as u64));
+    remover.leave();
+    assert_eq!(remover.account().0, 16 * PAGE as u64);
+}
+
+/// However often a user comes with other memory, the service touches no more than is on its account.
+#[test]
+fn what_the_service_touches_of_a_user_that_was_caught_is_bounded() {
+    // A user may have 2 MiB then.
+    let shell = Shell::with(|config| config.memory_bytes = 256 << 20);
+    let mut remover = Remover::of(shell, PAGE, 300);
+    remover.be_caught();
+    let mut freed = Vec::new();
+    for _ in 0..4 {
+        remover.write_all();
+        freed.push(remover.freed());
+        assert!(remover.account().0 <= 2 << 20);
+        remover.leave();
+        remover.come_again();
+    }
+    assert_eq!(freed, [300, 512 - 300, 0, 0]);
+    // The line is written for each producer that brings memory, and again for the memory that it is to get.
+    assert!(remover.refusals() >= 2, "{:?}", remover.shell.log);
+    let stats = remover.shell.service.stats_of(remover.shell.service.last_session()).unwrap();
+    assert_eq!(stats.chunks_discarded, Some(600 - 512), "each is counted");
+}
+
+/// Memory that is always removed between look and touch: its file has a chunk that is complete, and what is mapped is
+/// empty. The first bytes of a page are there, and not all of it.
+struct Raced(Behind);
+
+// SAFETY: as for the memory that it has.
+unsafe impl Mapping for Raced {
+    fn ptr(&self) -> std::ptr::NonNull<u8> {
+        self.0.ptr()
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn is_written(&self, _: usize, len: usize) -> bool {
+        len < PAGE
+    }
+
+    fn read(&self, off: usize, out: &mut [u8]) -> bool {
+        self.0.read(off, out)
+    }
+}
+
+/// A chunk of a user that is distrusted was there when it was copied, and is gone when it is to be freed.
+#[test]
+fn a_user_that_removes_a_page_between_look_and_touch_is_caught() {
+    let mut file = [0x1000_0003_u32, 0, 0, 0x0001_0001].map(u32::to_le_bytes).concat();
+    file.extend_from_slice(FRAGMENT);
+    file.resize(PAGE, 0);
+    let region = Region::from_mapping(Box::new(Raced(Behind::new(file, &Arc::default())))).unwrap();
+    let (shell, producer, consumer) = session_with(PAGE, region);
+    let (ours, _, file) = memory_of_remover(PAGE);
+    let mut remover = Remover { shell, producer, consumer, ours, file, page_bytes: PAGE, pages: 1 };
+    let commits = (0..100_000).take_while(|_| {
+        remover.commit(std::iter::once(0));
+        remover.account().1 == 0
+    });
+    assert!(commits.count() < 100_000, "it is distrusted");
+    assert_eq!(remover.shell.service.holes_named(), 0);
+    remover.commit(std::iter::once(0));
+    assert_eq!(remover.shell.service.holes_named(), 1);
+    let held = remover.account().0;
+    remover.leave();
+    assert_eq!((held, remover.account().0), (PAGE as u64, PAGE as u64));
+}
+
+/// Makes memory, and says what the kernel counts.
+struct Counting {
+    now: Arc<AtomicUsize>,
+    /// When it was asked last; zero: it was not.
+    asked: AtomicUsize,
+}
+
+impl RegionFactory for Counting {
+    fn ask_kept_bytes(&self) -> Option<u64> {
+        let before = self.asked.swap(self.now.load(Ordering::Relaxed), Ordering::Relaxed);
+        Some(before as u64).filter(|bytes| *bytes > 0)
+    }
+
+    fn create(&self, len: usize) -> Result<Region, String> {
+        shm::create(len).map_err(|error| error.to_string())
+    }
+}
+
+/// Memory that nobody has any more is given back to the account, as far as the kernel counts less.
+#[test]
+fn what_the_kernel_does_not_count_goes_from_the_account() {
+    let counted = Arc::new(AtomicUsize::new(1 << 20));
+    let regions = Counting { now: Arc::clone(&counted), asked: AtomicUsize::new(0) };
+    let shell = Shell::with(|config| {
+        config.memory_bytes = 256 << 20;
+        config.regions = Arc::new(regions);
+    });
+    let mut remover = Remover::of(shell, PAGE, 512);
+    remover.be_caught();
+    remover.write_all();
+    remover.leave();
+    for _ in 0..2 {
+        remover.come_again();
+        assert_eq!(remover.account().0, 2 << 20, "there is no answer yet");
+        remover.leave();
+    }
+    assert!(remover.refusals() > 0);
+    remover.shell.advance_ms(1000);
+    counted.store(usize::MAX, Ordering::Relaxed);
+    remover.come_again();
+    assert_eq!(remover.account().0, 1 << 20);
+    remover.write_all();
+    assert_eq!((remover.freed(), remover.account().0), (256, 2 << 20));
+    remover.leave();
+    remover.shell.advance_ms(1000);
+    remover.come_again();
+    assert_eq!(remover.account().0, 2 << 20, "the kernel counts more");
+}
+
+/// A program that writes zeros where data was may look like one that removes memory: it costs it time, and no memory.
+#[test]
+fn a_user_that_writes_zeros_has_nothing_on_its_account_later() {
+    const LARGE: usize = 32 * 1024;
+    let mut remover = Remover::new(LARGE, 4);
+    let mut is_distrusted = false;
+    for round in 0..100_000 {
+        assert!(store(&remover.ours, PAGE, &[u8::from(round % 2 == 1); 64]));
+        remover.write_all();
+        assert_eq!(remover.freed(), 4);
+        is_distrusted = remover.account().1 > 0;
+        if is_distrusted {
+            break;
+        }
+    }
+    assert!(is_distrusted, "its memory is read in copies from now on");
+    remover.write_all();
+    assert_eq!((remover.freed(), remover.shell.service.holes_named()), (4, 0));
+    remover.leave();
     assert_eq!(remover.account().0, 0);
 }
 

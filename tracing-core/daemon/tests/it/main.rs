@@ -129,7 +129,8 @@ fn events(trace: &[u8]) -> Vec<Event> {
 
 #[test]
 fn a_recording_without_sockets() {
-    let regions: [Arc<dyn RegionFactory>; 2] = [Arc::new(MemfdRegions), Arc::new(HeapRegions)];
+    let regions: [Arc<dyn RegionFactory>; 2] =
+        [Arc::new(MemfdRegions::default()), Arc::new(HeapRegions)];
     for regions in regions {
         let mut config = service_config("test").unwrap();
         config.regions = regions;

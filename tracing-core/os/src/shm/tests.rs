@@ -102,7 +102,7 @@ fn data_behind_zeros_is_read() {
         assert_eq!(header.unwrap().packets.count(), u16::from(count));
         assert!(payload.starts_with(&fragments) && payload[fragments.len()..] == [0; 3747]);
         // The pages with the header, with the two last bytes, and none of those between.
-        assert_eq!((file.metadata().unwrap().blocks(), reader.present_bytes()), (24, 3 * 4096));
+        assert_eq!((file.metadata().unwrap().blocks(), reader.touched_bytes()), (24, 3 * 4096));
     }
 }
 
@@ -122,7 +122,7 @@ fn a_reader_does_not_touch_pages_that_were_never_written() {
             assert_eq!(reader.scrape_chunk(page, 0, &mut payload), None);
             assert_eq!(reader.scrape_leftover(page, 0, &mut payload), None);
         }
-        assert_eq!((provided(), payload.len(), reader.present_bytes()), (0, 0, 0));
+        assert_eq!((provided(), payload.len(), reader.touched_bytes()), (0, 0, 0));
     }
     assert!(store(&region, 4096, b"x"));
     assert_eq!(provided(), 8);

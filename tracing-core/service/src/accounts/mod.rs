@@ -25,7 +25,7 @@ pub(crate) use no_room::NoRoom;
 pub(crate) enum Resource {
     /// Registered data sources and writers.
     SourcesAndWriters,
-    /// Shared memory that the service touched.
+    /// Shared memory that the service touched. Users that were caught have another share of it.
     Memory,
     /// What compresses the traces of its sessions.
     Codecs,
@@ -94,8 +94,17 @@ pub(crate) struct Accounts {
     refused: u64,
     /// What is remembered of users that wanted too much, or named memory without data.
     faults: BlockMap<User, Faults>,
-    /// Users whose producers named memory without data.
+    /// Users whose producers named memory without data, or have zeros where there was data.
     distrusted: BlockSet<User>,
+    /// Those among them that named memory without data, which no program does by mistake.
+    caught: BlockSet<User>,
+    /// Shared memory on the accounts of these, bytes.
+    caught_bytes: usize,
+    /// What is on the account of each of these for memory of producers that have left.
+    kept: BlockMap<User, usize>,
+    /// All that ever was, and how much that was when the kernel was asked last, bytes.
+    kept_ever: u64,
+    kept_asked: u64,
     /// For choosing which pages are asked for again, so that no peer can know.
     random: u64,
 }
@@ -133,12 +142,20 @@ impl Accounts {
         }
     }
 
+    /// The share that counts for a user.
+    fn share_of(&self, user: User, what: Resource) -> Share {
+        match self.counts_as_caught(user, what) {
+            true => self.shares.caught_memory,
+            false => self.share(what),
+        }
+    }
+
     /// The most that a user may have. None: as much as it likes.
     pub(crate) fn max_of(&self, user: User, what: Resource) -> Option<usize> {
         // What an administrator asks for itself is for it to say.
         let is_own = matches!(what, Resource::Buffers | Resource::Answers);
         let is_free = is_own && !self.is_limited(user);
-        Some(self.share(what).of_one).filter(|max| !is_free && *max < usize::MAX)
+        Some(self.share_of(user, what).of_one).filter(|max| !is_free && *max < usize::MAX)
     }
 
     /// The most that all users may have together to whom the common limits apply. None: there is no limit.
@@ -146,7 +163,8 @@ impl Accounts {
         Some(self.share(what).of_all).filter(|max| *max < usize::MAX)
     }
 
-    /// A producer of this user named memory without data: its pages are asked for at each use from now on.
+    /// A producer of this user named memory without data, or has zeros where there was data: from now on its memory is
+    /// read in copies.
     pub(crate) fn distrust(&mut self, user: User) {
         if let Some(faults) = self.faults(user) {
             faults.holes = faults.holes.saturating_add(1);
@@ -162,6 +180,77 @@ impl Accounts {
         !self.distrusted.is_empty() && self.distrusted.contains(&user)
     }
 
+    /// A producer of this user named memory without data: what the service touches of its memory stays on its account
+    /// from now on. Root and the user of the service are trusted.
+    pub(crate) fn catch(&mut self, user: User) {
+        if self.is_limited(user)
+            && !self.is_caught(user)
+            && self.caught.len() < limits::DISTRUSTED_USERS_MAX
+        {
+            self.caught.insert(user);
+            self.caught_bytes = self.caught_bytes.saturating_add(self.held(user, Resource::Memory));
+        }
+    }
+
+    /// Whether that was said of a user.
+    #[inline]
+    pub(crate) fn is_caught(&self, user: User) -> bool {
+        !self.caught.is_empty() && self.caught.contains(&user)
+    }
+
+    /// A producer of a user that was caught has left, with so many bytes of shared memory on the account: they stay
+    /// there, as other processes may have the memory.
+    pub(crate) fn keep(&mut self, user: User, bytes: usize) {
+        if bytes > 0 {
+            let kept = self.kept.get_or_insert_with(user, || 0);
+            *kept = kept.saturating_add(bytes);
+            self.kept_ever = self.kept_ever.saturating_add(bytes as u64);
+        }
+    }
+
+    /// The kernel is asked what it counts of all that is [kept](Self::keep). When it was asked before, it `counted` so
+    /// much.
+    pub(crate) fn note_kept(&mut self, counted: Option<u64>) {
+        let since = self.kept_ever.saturating_sub(self.kept_asked);
+        self.kept_asked = self.kept_ever;
+        if let Some(counted) = counted {
+            self.shrink_kept(counted.saturating_add(since));
+        }
+    }
+
+    /// There is no more than so much: users have freed the rest. Nobody can tell which, so all shrink by the same part.
+    fn shrink_kept(&mut self, bytes: u64) {
+        let all: u128 = self.kept.values().map(|kept| *kept as u128).sum();
+        let bytes = u128::from(bytes);
+        if all <= bytes {
+            return;
+        }
+        for (user, kept) in std::mem::take(&mut self.kept) {
+            let part = (kept as u128).saturating_mul(bytes).checked_div(all).unwrap_or(0);
+            let left = usize::try_from(part).unwrap_or(kept);
+            self.release(user, Resource::Memory, kept.saturating_sub(left));
+            if left > 0 {
+                self.kept.insert(user, left);
+            }
+        }
+    }
+
+    /// Whether a user may have so much more.
+    pub(crate) fn fits(&self, user: User, what: Resource, amount: usize) -> bool {
+        let own = self.held(user, what).saturating_add(amount);
+        let all = match self.counts_as_caught(user, what) {
+            true => self.caught_bytes,
+            false => self.total(what).0,
+        };
+        self.max_of(user, what).is_none_or(|max| own <= max)
+            && (!self.is_limited(user)
+                || all.saturating_add(amount) <= self.share_of(user, what).of_all)
+    }
+
+    fn counts_as_caught(&self, user: User, what: Resource) -> bool {
+        what == Resource::Memory && self.is_caught(user)
+    }
+
     /// After how many uses a page is asked for again.
     pub(crate) fn next_check(&mut self) -> u32 {
         // xorshift64
@@ -174,23 +263,22 @@ impl Accounts {
     /// Puts an amount, bytes or a number, on the account of a user. False if that is too much: then nothing changed.
     pub(crate) fn charge(&mut self, user: User, what: Resource, amount: usize) -> bool {
         let at = what as usize;
-        let held = self.by_user.get(&user).and_then(|held| held.get(at)).copied().unwrap_or(0);
-        let next = held.saturating_add(amount);
-        let total = self.totals.get(at).copied().unwrap_or(0).saturating_add(amount);
-        let counts = self.is_limited(user);
-        let exceeds = |max: Option<usize>, amount: usize| max.is_some_and(|max| amount > max);
-        if exceeds(self.max_of(user, what), next) || counts && exceeds(self.total_max(what), total)
-        {
+        if !self.fits(user, what, amount) {
             self.refused = self.refused.saturating_add(1);
             let faults = self.faults(user).and_then(|faults| faults.refused.get_mut(at));
             faults.into_iter().for_each(|count| *count = count.saturating_add(1));
             return false;
         }
         if amount > 0 {
+            let more = |held: &mut usize| *held = held.saturating_add(amount);
+            let is_limited = self.is_limited(user);
+            if self.counts_as_caught(user, what) {
+                more(&mut self.caught_bytes);
+            }
             let entry = self.by_user.get_or_insert_with(user, || [0; RESOURCES]);
-            entry.get_mut(at).into_iter().for_each(|held| *held = next);
-            if counts {
-                self.totals.get_mut(at).into_iter().for_each(|held| *held = total);
+            entry.get_mut(at).into_iter().for_each(more);
+            if is_limited {
+                self.totals.get_mut(at).into_iter().for_each(more);
             }
         }
         true
@@ -207,6 +295,9 @@ impl Accounts {
         }
         if self.is_limited(user) {
             self.totals.get_mut(at).into_iter().for_each(less);
+        }
+        if self.counts_as_caught(user, what) {
+            less(&mut self.caught_bytes);
         }
     }
 

@@ -96,6 +96,65 @@ fn shares_follow_a_small_memory() {
     assert_eq!((sum.of_one / MIB, sum.of_all / MIB), (128 + 13, 192 + 18));
 }
 
+/// Users that were caught share an amount of their own: what honest users have touched takes none of it.
+#[test]
+fn users_that_were_caught_have_another_share() {
+    let mut accounts = Accounts::with_memory(256 << 20);
+    let [honest, first, second] = [1, 2, 3].map(User::local);
+    assert!(accounts.charge(honest, Resource::Memory, 64 * MIB));
+    for user in [first, second, User::local(0)] {
+        accounts.catch(user);
+    }
+    assert_eq!(
+        [first, second, User::local(0)].map(|user| accounts.is_caught(user)),
+        [true, true, false]
+    );
+    assert!(!accounts.charge(first, Resource::Memory, 2 * MIB + 1));
+    assert!(accounts.charge(first, Resource::Memory, 2 * MIB));
+    assert!(!accounts.charge(second, Resource::Memory, MIB + 1));
+    assert!(accounts.charge(second, Resource::Memory, MIB));
+    assert!(!accounts.fits(second, Resource::Memory, 1));
+    accounts.release(first, Resource::Memory, 1);
+    assert!(accounts.fits(second, Resource::Memory, 1));
+    // What a user has touched before it is caught counts, too.
+    accounts.catch(honest);
+    accounts.catch(honest);
+    assert!(!accounts.fits(second, Resource::Memory, 1));
+    accounts.release(honest, Resource::Memory, 64 * MIB);
+    assert!(
+        accounts.fits(second, Resource::Memory, 1) && !accounts.fits(second, Resource::Memory, 2)
+    );
+}
+
+/// What a user that was caught leaves stays on its account, until the kernel counts less.
+#[test]
+fn what_is_kept_shrinks_to_what_the_kernel_counts() {
+    let mut accounts = Accounts::new(500, 1);
+    let users = [1, 2].map(User::local);
+    let keep = |accounts: &mut Accounts, user: User, bytes| {
+        accounts.catch(user);
+        assert!(accounts.charge(user, Resource::Memory, bytes));
+        accounts.keep(user, bytes);
+    };
+    let held = |accounts: &Accounts| users.map(|user| accounts.held(user, Resource::Memory));
+    keep(&mut accounts, users[0], 30);
+    keep(&mut accounts, users[1], 10);
+    accounts.note_kept(None);
+    accounts.note_kept(Some(1000));
+    assert_eq!(held(&accounts), [30, 10]);
+    accounts.note_kept(Some(20));
+    assert_eq!(held(&accounts), [15, 5]);
+    // The kernel did not count what came after the question.
+    keep(&mut accounts, users[0], 7);
+    accounts.note_kept(Some(20));
+    assert_eq!(held(&accounts), [22, 5]);
+    keep(&mut accounts, users[1], 5);
+    accounts.note_kept(Some(11));
+    assert_eq!(held(&accounts), [11, 5], "both by the same part");
+    accounts.note_kept(Some(0));
+    assert_eq!((held(&accounts), accounts.len()), ([0, 0], 0));
+}
+
 /// Beyond the limit users are trusted again, which costs memory of theirs, not of the service.
 #[test]
 fn users_that_are_not_trusted_are_bounded() {
@@ -103,7 +162,10 @@ fn users_that_are_not_trusted_are_bounded() {
     let max = limits::DISTRUSTED_USERS_MAX as u32;
     for uid in 0..max + 10 {
         accounts.distrust(User { machine: 0, uid });
+        accounts.catch(User { machine: 1, uid });
     }
+    let caught = |uid| accounts.is_caught(User { machine: 1, uid });
+    assert!(caught(max - 1) && !caught(max));
     assert!(accounts.is_distrusted(User { machine: 0, uid: max - 1 }));
     assert!(!accounts.is_distrusted(User { machine: 0, uid: max }));
     assert_eq!(accounts.distrusted.len(), limits::DISTRUSTED_USERS_MAX);

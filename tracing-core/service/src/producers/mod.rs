@@ -28,6 +28,8 @@ use abi::map::{BlockMap, BlockSet};
 use abi::shm::{PageSize, Region, Smb, SmbReader};
 use abi::sync::Arc;
 
+mod memory;
+
 /// Registrations by name and number, oldest first.
 pub(crate) type ByName = BlockMap<(Arc<str>, u64), ProducerId>;
 
@@ -196,17 +198,20 @@ impl Producer {
 
     /// Uses the memory that the producer brought, if the service would have made it the same for its hints: a page
     /// hint of zero never passes.
-    fn adopt(&mut self, out: &mut EffectQueue, region: Region) {
+    fn adopt(&mut self, cx: &mut Context, region: Region) {
+        if !self.may_have_memory(cx) {
+            return;
+        }
         let (len, page_hint) = (region.len(), self.smb_hints.1);
         let (smb_bytes, page_bytes) = smb_sizes(len as u64, page_hint.into());
         let legal = smb_bytes == len && page_bytes == page_hint as usize;
         self.smb = legal.then(|| make_smb(region, page_bytes)).flatten();
         if self.smb.is_some() {
             self.set_up = true;
-            self.command(out, Command::SetUpTracing(0, None));
+            self.command(&mut cx.out, Command::SetUpTracing(0, None));
         } else {
             self.log_error(
-                out,
+                &mut cx.out,
                 format_args!("shared memory of {len} bytes with pages of {page_hint} refused"),
             );
         }
@@ -235,6 +240,9 @@ impl Producer {
             self.command(&mut cx.out, Command::SetUpTracing(page_bytes, None));
             return true;
         }
+        if !self.may_have_memory(cx) {
+            return false;
+        }
         match cx.config.regions.create(smb_bytes) {
             Ok(region) => {
                 self.set_up = true;
@@ -251,96 +259,11 @@ impl Producer {
         }
     }
 
-    /// Notes that a page of its memory was read. Unmaps pages when there are enough of them.
-    pub(crate) fn note_touched(&mut self, page: usize) {
-        let Some(smb) = self.smb.as_ref().map(SmbReader::smb) else { return };
-        let page_bytes = smb.page_size().bytes();
-        if self.smb_touched.add(smb.bytes(), page.saturating_mul(page_bytes), page_bytes) {
-            smb.region().advise_unneeded(limits::SMB_MAPPED_BYTES);
-        }
-    }
-
-    /// Before a page of its memory is touched: asks the system again whether the page holds what it held. The system
-    /// would provide what the producer removed, on the account of the service, where it stays for as long as the
-    /// producer has it open. It is asked at random, so that no producer knows when; and each time if
-    /// - the user was caught at that. An honest one may be, whose chunk has 4096 zeros in a row, and is only slower
-    ///   then;
-    /// - the user has as much memory as it may have;
-    /// - the producer is gone, and a commit of it waits: it is too late to catch it.
-    ///
-    /// Returns whether its user is caught now.
-    pub(crate) fn check_page(&mut self, page: usize, cx: &mut Context) -> bool {
-        let user = User::of(&self.peer);
-        self.asks_again = self.asks_again.saturating_sub(1);
-        if self.asks_again > 0 && !self.gone && !cx.accounts.is_distrusted(user) {
-            return false;
-        }
-        self.asks_again = cx.accounts.next_check();
-        let check = self.smb.as_mut().map(|reader| reader.check_page(page)).unwrap_or_default();
-        // The system copied them.
-        cx.spend(check.bytes as u64);
-        if check.is_removed {
-            cx.accounts.distrust(user);
-        }
-        check.is_removed
-    }
-
-    /// A copy of a page of a producer that is gone. What it left is only read, so pages need not be touched for that:
-    /// whatever other processes do with the memory meanwhile, the system provides nothing. `None` also where the system
-    /// cannot copy so, as for memory of this process.
-    pub(crate) fn copy_left(&self, page: usize, cx: &mut Context) -> Option<SmbReader> {
-        let reader = self.smb.as_ref().filter(|_| self.gone)?;
-        let copy = reader.copy_of_page(page)?;
-        cx.spend(copy.smb().bytes() as u64);
-        Some(copy)
-    }
-
-    /// Puts the memory that was read for the first time on the account of its user. If there is no room, pages are
-    /// asked for at each use.
-    #[inline]
-    pub(crate) fn charge_memory(&mut self, accounts: &mut Accounts) {
-        let bytes = self.smb.as_ref().map_or(0, SmbReader::present_bytes);
-        if bytes > self.smb_charged {
-            let more = bytes.saturating_sub(self.smb_charged);
-            if accounts.charge(User::of(&self.peer), Resource::Memory, more) {
-                self.smb_charged = bytes;
-            } else {
-                self.asks_again = 1;
-            }
-        }
-    }
-
-    /// Gives the shared memory of the producer to the shell, and takes it off the account of its user.
-    pub(crate) fn release_memory(&mut self, cx: &mut Context) {
-        let bytes = std::mem::take(&mut self.smb_charged);
-        cx.accounts.release(User::of(&self.peer), Resource::Memory, bytes);
-        if let Some(reader) = self.smb.take() {
-            let region = reader.smb().region().clone();
-            drop(reader);
-            cx.out.release_memory(self.client, self.peer.uid, region);
-        }
-    }
-
     /// Logs an error of this producer, a bounded number of times.
     pub(crate) fn log_error(&mut self, out: &mut EffectQueue, text: std::fmt::Arguments<'_>) {
         if self.limiter.allow() {
             out.error(format!("producer {} ({}): {text}", self.id, self.name));
         }
-    }
-
-    /// How often its writers began to drop packets, as they counted it in its memory.
-    pub(crate) fn losses_noted(&mut self, cx: &mut Context) -> u32 {
-        if let Some(mut copy) = self.copy_left(0, cx) {
-            return copy.losses_noted();
-        }
-        self.check_page(0, cx);
-        self.smb.as_mut().map_or(0, SmbReader::losses_noted)
-    }
-
-    /// The same, if that is more than it told. It tells in the order in which they counted: the last ones are untold.
-    pub(crate) fn untold_losses(&mut self, cx: &mut Context) -> Option<u32> {
-        let noted = self.losses_noted(cx);
-        is_more(noted, self.loss_marks).then_some(noted)
     }
 
     /// What its chunks and packets are trusted to come from.
@@ -560,7 +483,7 @@ impl Producers {
         }
         let mut producer = Producer::new(id, client, connection, request, &cx.config);
         if let Some(region) = region {
-            producer.adopt(&mut cx.out, region);
+            producer.adopt(cx, region);
         }
         let response = InitializeConnectionResponse {
             using_shmem_provided_by_producer: Some(producer.smb.is_some()),

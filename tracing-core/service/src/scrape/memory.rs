@@ -1,7 +1,7 @@
 //! Looks at the memory of producers and copies from it. See the [module](super).
 //!
 //! Each look at a page [checks](Producer::check_page) it before: a producer may have removed what was there. Of one
-//! that is gone pages are copied before they are looked at.
+//! that is gone, or whose user is distrusted, pages are [copied](Producer::copy_untouched) before they are looked at.
 
 use crate::buffers::Buffers;
 use crate::commit::{ChunkIntake, copy_to_buffer};
@@ -46,15 +46,13 @@ fn look_at(
     is_wanted: &impl Fn(&Producer, WriterId) -> bool,
     cx: &mut Context,
 ) {
-    let holds_data =
-        |p: &mut Producer| p.smb.as_mut().is_some_and(|reader| reader.holds_data(page));
-    if !holds_data(producer) {
+    if !producer.may_hold_data(page, cx) {
         return;
     }
-    let mut copy = producer.copy_left(page, cx);
+    let mut copy = producer.copy_untouched(page, cx);
     if copy.is_none() {
         producer.check_page(page, cx);
-        if !holds_data(producer) {
+        if !producer.smb.as_mut().is_some_and(|reader| reader.holds_data(page)) {
             return;
         }
         producer.note_touched(page);
@@ -69,24 +67,24 @@ fn look_at(
         }
     }
     if copy.is_none() {
-        producer.charge_memory(&mut cx.accounts);
+        producer.charge_memory(cx);
     }
 }
 
-/// Takes something out of a page of a producer: out of a copy, if it is gone.
+/// Takes something out of a page of a producer: out of a copy, if its memory is read so.
 pub(crate) fn take<T>(
     producer: &mut Producer,
     page: usize,
     cx: &mut Context,
     read: impl FnOnce(&mut SmbReader, usize) -> Option<T>,
 ) -> Option<T> {
-    if let Some(mut copy) = producer.copy_left(page, cx) {
+    if let Some(mut copy) = producer.copy_untouched(page, cx) {
         return read(&mut copy, 0);
     }
     producer.check_page(page, cx);
     producer.note_touched(page);
     let taken = read(producer.smb.as_mut()?, page);
-    producer.charge_memory(&mut cx.accounts);
+    producer.charge_memory(cx);
     taken
 }
 

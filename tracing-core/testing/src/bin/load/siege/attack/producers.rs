@@ -27,6 +27,12 @@ pub(super) fn attack(target: &Target, random: &mut Random) {
     let memory = region.as_ref().and_then(|region| {
         region.fd().and_then(|fd| fd.as_fd().try_clone_to_owned().ok()).map(File::from)
     });
+    // A user that names memory without data is caught, and after a while gets no more: then less would be attacked.
+    for page in 0..MEMORY_BYTES as u64 / PAGE_BYTES {
+        if let Some(memory) = &memory {
+            let _ = memory.write_all_at(&[1; 16], page * PAGE_BYTES);
+        }
+    }
     let hello = InitializeConnectionRequest {
         producer_name: Some(["honest", "hostile", ""][random.below(3) as usize].into()),
         smb_scraping_mode: Some(Mode::SMB_SCRAPING_ENABLED),
