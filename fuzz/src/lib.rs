@@ -1,6 +1,7 @@
 //! What the fuzz targets do with an input. A target only needs bytes, so `cargo test` replays
 //! `regressions/` through the same functions (`xtask/src/fuzz/tests.rs`, which includes this file).
 
+mod codecs;
 mod file;
 mod filter;
 mod ftrace;
@@ -10,6 +11,7 @@ mod toolkit;
 mod tracing;
 mod writer;
 
+pub use codecs::codecs;
 pub use file::lint_and_read;
 pub use filter::{filter_program, string_rules};
 pub use ftrace::ftrace_pages;
@@ -27,6 +29,7 @@ pub type Target = (&'static str, fn(&[u8]));
 /// All targets.
 pub const TARGETS: &[Target] = &[
     ("addresses", addresses),
+    ("codecs", codecs),
     ("commit_data", commit_data),
     ("conversation", conversation),
     ("derived", derived),

@@ -24,7 +24,7 @@ pub(crate) struct Context {
     pub(crate) machine_id: u32,
     /// Cost of matching names, of all producers.
     pub(crate) match_steps: RegexBudget,
-    /// What was done so far, in units of work; see [`limits::WORK_PER_ENTRY`](crate::limits::WORK_PER_ENTRY).
+    /// What was done so far, in units of work; see [`limits::WORK_PER_ENTRY`].
     pub(crate) work: u64,
     /// The part of it that sessions were charged: a peer that led to it is not.
     pub(crate) session_work: u64,
