@@ -10,7 +10,8 @@ use std::os::fd::RawFd;
 /// The input and the two outputs of a process.
 const STANDARD: u32 = 3;
 
-/// Gives the calling thread a copy of the table.
+/// Gives the calling thread a copy of the table. It takes no signals from then on, and neither do threads that it
+/// starts: the handler of one may use a descriptor of the process.
 ///
 /// # Errors
 /// When the system has no memory for it, or does not let this process have one.
@@ -19,6 +20,15 @@ const STANDARD: u32 = 3;
 /// From then on the thread uses and closes no descriptor that another thread opens, closes or owns. Of those that were
 /// open before the call it owns a copy of each, which it may take by its number.
 pub unsafe fn copy_descriptors() -> io::Result<()> {
+    let mut all = core::mem::MaybeUninit::uninit();
+    // SAFETY: `all` is ours alone; the first call fills it, and the second one reads it.
+    let blocked = unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), core::ptr::null_mut())
+    };
+    if blocked != 0 {
+        return Err(io::Error::from_raw_os_error(blocked));
+    }
     // SAFETY: the call takes a number. What it does to the descriptors of this thread is the caller's part.
     crate::sys::checked(unsafe { libc::unshare(libc::CLONE_FILES) }).map(drop)
 }
