@@ -91,6 +91,7 @@ pub use self::stats::ServerStats;
 #[cfg(feature = "host")]
 pub(super) use self::user::PeerUser;
 use crate::local::{Inbox, LocalConnection};
+#[cfg(feature = "host")]
 use crate::system::kept::KeptQuestion;
 use crate::system::memory;
 #[cfg(feature = "host")]
@@ -228,6 +229,8 @@ fn timezone_off_mins() -> Option<i32> {
 /// Makes shared memory that can be passed to another process.
 #[derive(Clone, Debug, Default)]
 pub struct MemfdRegions {
+    /// How much the kernel still counts of memory that other programs removed.
+    #[cfg(feature = "host")]
     kept: KeptQuestion,
 }
 
@@ -236,6 +239,7 @@ impl RegionFactory for MemfdRegions {
         Some(memory::fault_in)
     }
 
+    #[cfg(feature = "host")]
     fn ask_kept_bytes(&self) -> Option<u64> {
         self.kept.ask()
     }

@@ -24,6 +24,7 @@ pub(crate) mod closer;
 pub mod file;
 #[cfg(feature = "host")]
 pub mod identity;
+#[cfg(feature = "host")]
 pub(crate) mod kept;
 #[cfg(feature = "host")]
 pub(crate) mod mapper;
