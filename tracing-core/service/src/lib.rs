@@ -75,7 +75,8 @@
 //! | `leftovers`, `ledger` | what producers leave behind; what each session lost, and why |
 //! | `service_packet`, `packets`, `clocks`, `provenance`, `stats` | what the service itself writes into a trace |
 //! | `triggers`, `trigger_history` | names that producers activate, and sessions that wait for them; how often |
-//! | `work` | what one producer may cause at once, and what waits; whose passes are compressed next |
+//! | `work` | what one producer may cause at once, and what waits |
+//! | `compressions` | which session compresses the next piece |
 //! | `query`, `user_accounts`, `shell_accounts` | questions about the service; what each user has |
 //! | `session/` | the life of a session, from its config to its end |
 //! | `buffer/`, `filter/`, `compress/`, `packet/` | below the files here: each says what it is |
@@ -108,6 +109,7 @@ mod clocks;
 mod command_queue;
 mod commands;
 mod commit;
+mod compressions;
 mod config;
 mod consumers;
 mod context;

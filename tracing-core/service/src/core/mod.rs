@@ -13,6 +13,7 @@ mod work;
 
 use super::buffers::Buffers;
 use super::commit::ChunkIntake;
+use super::compressions::Compressions;
 use super::consumers::Consumers;
 use super::context::Context;
 use super::data_sources::Sources;
@@ -32,7 +33,7 @@ use super::stats::ServiceTotals;
 use super::step::Step;
 use super::trigger_history::TriggerHistory;
 use super::user_accounts::AccountSources;
-use super::work::{Compressions, WorkQueue};
+use super::work::WorkQueue;
 use crate::config::ServiceConfig;
 use crate::input::Input;
 use crate::limits;
