@@ -21,11 +21,11 @@ const STANDARD: u32 = 3;
 /// open before the call it owns a copy of each, which it may take by its number.
 pub unsafe fn copy_descriptors() -> io::Result<()> {
     let mut all = core::mem::MaybeUninit::uninit();
-    // SAFETY: `all` is ours alone; the first call fills it, and the second one reads it.
-    let blocked = unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), core::ptr::null_mut())
-    };
+    // SAFETY: `all` is ours alone, and large enough for a set of signals.
+    let _ = unsafe { libc::sigfillset(all.as_mut_ptr()) };
+    // SAFETY: `all` was just filled, and the call reads it. It stores no other mask.
+    let blocked =
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), core::ptr::null_mut()) };
     if blocked != 0 {
         return Err(io::Error::from_raw_os_error(blocked));
     }
