@@ -8,6 +8,7 @@ mod consumer;
 mod hostile;
 mod log;
 mod producer;
+mod removed;
 mod rights;
 mod scraping;
 #[path = "../slow/mod.rs"]
