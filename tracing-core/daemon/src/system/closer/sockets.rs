@@ -119,8 +119,9 @@ fn close_sockets(shared: &Arc<Shared>, receiver: Stream) {
         };
         let sockets: Vec<OwnedFd> = (0..count).filter_map(receive).collect();
         if start_next(shared, &receiver, &sockets) {
-            // They are closed by the end of this thread.
-            mem::forget((sockets, receiver));
+            // They are closed by the end of this thread. The vector is freed: there is one for each thread.
+            sockets.into_iter().for_each(mem::forget);
+            mem::forget(receiver);
             return;
         }
         // Without a next thread they are closed here, which may take long. More wait until there are too many.
