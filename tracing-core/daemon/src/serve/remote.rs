@@ -395,11 +395,13 @@ impl Drop for SocketLink {
             // At once, although the thread may be late: the peer learns the end, and the poller waits for it no more.
             let _ = self.poller.remove(&stream);
             // This wakes the peer as other calls do. One that has ended does not have to learn it.
-            if !self.has_ended && !self.call_time.has_slow() {
+            let shuts_down = !self.has_ended && !self.call_time.has_slow();
+            if shuts_down {
                 stream.shutdown();
             }
             let (slot, closer) = (self.slot.take(), self.closer.clone());
-            self.unreceived.end(EndedSocket::new(stream, slot, closer, self.origin));
+            let socket = EndedSocket::new(stream, slot, closer, self.origin);
+            self.unreceived.end(socket, shuts_down);
         }
     }
 }

@@ -6,15 +6,15 @@
 //! and again, is refused soon.
 //!
 //! ```text
-//!   connection ends ──┬── all was received ─────────────────────────────┬──> closer, and the place is free
-//!                     └── else: it is asked about ten times a second ───┘
+//!   connection ends ──┬── all was received ───────────────────────────────────────┬──> closer, and the place is free
+//!                     └── else: shut down, and asked about ten times a second ────┘
 //! ```
 
 use std::collections::VecDeque;
 
 use super::connections::Slot;
 use crate::system::closer::{Closer, Origin};
-use abi::sync::{Arc, Mutex, lock};
+use abi::sync::{Arc, Mutex, Weak, lock};
 use os::socket::Stream;
 
 /// How often the kernel is asked, ns.
@@ -40,21 +40,22 @@ impl EndedSocket {
     fn is_received(&self) -> bool {
         self.stream.as_ref().is_none_or(|stream| stream.bytes_unreceived() == 0)
     }
-
-    /// Has the peer learn the end behind what it has not received. That may take long, so a thread does it.
-    fn tell_end(&self) {
-        if let Some(copy) = self.stream.as_ref().and_then(|stream| stream.try_clone().ok()) {
-            self.closer.take_socket(self.origin, ShutDown(copy));
-        }
-    }
 }
 
-/// Shuts a socket down when it is dropped.
-struct ShutDown(Stream);
+/// Shuts a socket down when it is dropped, which may take long. The socket waits behind that, with its place.
+struct ShutDown {
+    socket: Option<EndedSocket>,
+    /// Where it waits. Gone when the daemon has ended, which does not wait for this.
+    unreceived: Weak<Mutex<State>>,
+}
 
 impl Drop for ShutDown {
     fn drop(&mut self) {
-        self.0.shutdown();
+        let Some(socket) = self.socket.take() else { return };
+        socket.stream.iter().for_each(Stream::shutdown);
+        if let Some(state) = self.unreceived.upgrade() {
+            Unreceived(state).wait_for(socket);
+        }
     }
 }
 
@@ -81,12 +82,24 @@ struct State {
 pub(super) struct Unreceived(Arc<Mutex<State>>);
 
 impl Unreceived {
-    /// Closes `socket`, now or when its peer has received all.
-    pub(super) fn end(&self, socket: EndedSocket) {
-        if !socket.is_received() {
-            socket.tell_end();
-            lock(&self.0).sockets.push_back(socket);
+    /// Closes `socket`, now or when its peer has received all. If that is later and the socket was not shut down, a
+    /// thread of the closer does it, so that the peer learns the end behind what it has not received. The loop sees the
+    /// socket after a second at most: while the closer is busy, it sleeps no longer.
+    pub(super) fn end(&self, socket: EndedSocket, is_shut_down: bool) {
+        if socket.is_received() {
+            drop(socket);
+        } else if is_shut_down {
+            self.wait_for(socket);
+        } else {
+            let (closer, origin) = (socket.closer.clone(), socket.origin);
+            // No copy of it: a descriptor without a place would wait there for as long as the user likes.
+            let unreceived = Arc::downgrade(&self.0);
+            closer.take_socket(origin, ShutDown { socket: Some(socket), unreceived });
         }
+    }
+
+    fn wait_for(&self, socket: EndedSocket) {
+        lock(&self.0).sockets.push_back(socket);
     }
 
     /// When to call [`close_received`](Self::close_received), boot time in ns.

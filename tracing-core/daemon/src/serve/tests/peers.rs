@@ -4,8 +4,8 @@ use super::remote::{Interest, SocketLink};
 use super::unreceived::Unreceived;
 use super::*;
 use crate::limits::{
-    CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE, DESCRIPTORS_RESERVED_MIN,
-    LARGE_SOCKETS_PER_USER_MAX, PRODUCER_QUEUE_BYTES_MAX,
+    CLOSER_THREADS_PER_USER_MAX, CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE,
+    DESCRIPTORS_RESERVED_MIN, LARGE_SOCKETS_PER_USER_MAX, PRODUCER_QUEUE_BYTES_MAX,
 };
 use crate::system::closer::{Closer, CloserLimits, Origin};
 use service::limits::PACKET_BYTES_MAX;
@@ -437,21 +437,32 @@ fn sockets_of_consumers_are_large_when_they_need_it_and_their_user_may() {
     assert!((1000..=8192).contains(&small), "{small}");
 }
 
-/// What it has not received takes memory of this process's control group, also when the connection is over.
-#[test]
-fn a_connection_counts_until_its_peer_has_received_all_or_is_gone() {
-    let connections = Connections::new(1 << 20, 500);
-    let closer = Closer::new(CloserLimits::new(1 << 20, 500));
-    let poller = abi::sync::Arc::new(os::poll::Poller::new().unwrap());
-    let unreceived = Unreceived::default();
-    let mut now_ns = 0;
-    for (has_ended, receives) in [(false, true), (false, false), (true, true), (true, false)] {
+/// Connections of user 1000, which end.
+struct Ends {
+    connections: Connections,
+    closer: Closer,
+    unreceived: Unreceived,
+    poller: abi::sync::Arc<os::poll::Poller>,
+}
+
+impl Ends {
+    fn new(closer: Closer) -> Self {
+        Self {
+            connections: Connections::new(1 << 20, 500),
+            closer,
+            unreceived: Unreceived::default(),
+            poller: abi::sync::Arc::new(os::poll::Poller::new().unwrap()),
+        }
+    }
+
+    /// Ends a connection whose peer has not received all, and may have ended its half before. Returns the peer.
+    fn end_unread(&self, has_ended: bool) -> Stream {
         let (stream, peer) = Stream::pair().unwrap();
         stream.send(&[IoSlice::new(b"an answer")], None).unwrap();
-        let slot = connections.admit(PeerUser::Local(1000), PortKind::Producer).unwrap();
-        let origin = Origin { client: ClientId::new(9), uid: 1000 };
-        let closers = (&closer, &unreceived);
-        let mut link = SocketLink::new(stream, PortKind::Producer, origin, slot, closers, &poller);
+        let slot = self.connections.admit(PeerUser::Local(1000), PortKind::Producer).unwrap();
+        let closers = (&self.closer, &self.unreceived);
+        let mut link =
+            SocketLink::new(stream, PortKind::Producer, ORIGIN, slot, closers, &self.poller);
         if has_ended {
             rustix::net::shutdown(&peer, rustix::net::Shutdown::Write).unwrap();
             let mut descriptors = super::descriptors::Descriptors::new(1000);
@@ -460,30 +471,82 @@ fn a_connection_counts_until_its_peer_has_received_all_or_is_gone() {
                 link.read(&mut [0; 8], os::socket::Openable::Any, &mut descriptors, &mut meter);
             assert_eq!(read, Err(Disconnect::PeerLeft));
         }
-        drop(link);
+        peer
+    }
+
+    fn has_place(&self) -> bool {
+        !self.connections.users().is_empty()
+    }
+
+    fn wait_for_closer(&self) {
+        while self.closer.pending() > 0 {
+            std::thread::yield_now();
+        }
+    }
+}
+
+const ORIGIN: Origin = Origin { client: ClientId::new(9), uid: 1000 };
+
+/// Receives all that was sent, and the end, although the socket is open.
+fn receive_to_end(peer: &Stream) {
+    let received = peer.receive(&mut [0; 100]);
+    assert!(matches!(received, Ok(Raw::Bytes(9, None))), "{received:?}");
+    let end = peer.receive(&mut [0]);
+    assert!(matches!(end, Ok(Raw::End)), "{end:?}");
+}
+
+/// What it has not received takes memory of this process's control group, also when the connection is over.
+#[test]
+fn a_connection_counts_until_its_peer_has_received_all_or_is_gone() {
+    let ends = Ends::new(Closer::new(CloserLimits::new(1 << 20, 500)));
+    let unreceived = &ends.unreceived;
+    let mut now_ns = 0;
+    for (has_ended, receives) in [(false, true), (false, false), (true, true), (true, false)] {
+        let peer = ends.end_unread(has_ended);
+        ends.wait_for_closer();
         now_ns = unreceived.due_ns().expect("it waits").max(now_ns);
         unreceived.close_received(now_ns);
-        assert_eq!(connections.users().len(), 1, "it keeps its place");
+        assert!(ends.has_place());
         if receives {
-            let received = peer.receive(&mut [0; 100]);
-            assert!(matches!(received, Ok(Raw::Bytes(9, None))), "{received:?}");
-            // The peer learns the end, although the socket is open.
-            while !matches!(peer.receive(&mut [0]), Ok(Raw::End)) {
-                std::thread::yield_now();
-            }
+            receive_to_end(&peer);
         } else {
             drop(peer);
         }
         now_ns = unreceived.due_ns().expect("it is asked again");
         unreceived.close_received(now_ns - 1);
-        assert_eq!(connections.users().len(), 1, "too early");
+        assert!(ends.has_place(), "too early");
         unreceived.close_received(now_ns);
         assert_eq!(unreceived.due_ns(), None);
-        while closer.pending() > 0 {
-            std::thread::yield_now();
-        }
-        assert!(connections.users().is_empty());
+        ends.wait_for_closer();
+        assert!(!ends.has_place());
     }
+}
+
+/// All threads of its user wait in a `close`, so its socket stays open, for the thread that shuts it down.
+#[test]
+fn a_connection_counts_until_it_is_shut_down() {
+    struct Busy(std::sync::mpsc::Receiver<()>);
+    impl Drop for Busy {
+        fn drop(&mut self) {
+            let _ = self.0.recv();
+        }
+    }
+    let ends = Ends::new(Closer::start(CloserLimits::new(1 << 20, 500)));
+    let busy = [(); CLOSER_THREADS_PER_USER_MAX].map(|()| {
+        let (end, waits) = std::sync::mpsc::channel();
+        ends.closer.take(ORIGIN, Busy(waits));
+        end
+    });
+    let peer = ends.end_unread(true);
+    assert!(matches!(peer.receive(&mut [0; 100]), Ok(Raw::Bytes(9, None))));
+    ends.unreceived.close_received(u64::MAX - 1);
+    assert!(ends.has_place());
+    drop(busy);
+    ends.wait_for_closer();
+    assert!(matches!(peer.receive(&mut [0]), Ok(Raw::End)));
+    ends.unreceived.close_received(u64::MAX);
+    ends.wait_for_closer();
+    assert!(!ends.has_place());
 }
 
 /// A file that another user made at the path of a socket does not keep a daemon of root from starting.
