@@ -75,7 +75,8 @@ impl Producer {
     pub(crate) fn copy_untouched(&self, page: usize, cx: &mut Context) -> Option<SmbReader> {
         let reader = self.smb.as_ref().filter(|_| self.is_copied(cx))?;
         let copy = reader.copy_of_page(page)?;
-        cx.spend(copy.smb().bytes() as u64);
+        // The system copied the page twice.
+        cx.spend((copy.smb().bytes() as u64).saturating_mul(2));
         Some(copy)
     }
 
