@@ -67,12 +67,23 @@ impl Shared {
     }
 }
 
-/// Slots that a thread keeps for its later spans.
+/// Slots that a thread keeps for its later spans, and gives back when it ends.
 struct Free(Vec<&'static Slot>);
+
+/// One more slot, which is found without [`Free`].
+#[derive(Clone, Copy)]
+enum Spare {
+    /// The thread has not used [`Free`] yet, or is ending: nothing would give a slot back.
+    Forbidden,
+    None,
+    Slot(&'static Slot),
+}
 
 impl Drop for Free {
     fn drop(&mut self) {
-        self.0.extend(SPARE.take());
+        if let Spare::Slot(slot) = SPARE.replace(Spare::Forbidden) {
+            self.0.push(slot);
+        }
         shared().free.append(&mut self.0);
     }
 }
@@ -102,8 +113,8 @@ impl Free {
 
 thread_local! {
     static FREE: RefCell<Free> = const { RefCell::new(Free(Vec::new())) };
-    /// The slot that was left last. Both have no destructor, so no state to check.
-    static SPARE: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+    /// The slot that was left last. A thread local without a destructor is found without a check of its state.
+    static SPARE: Cell<Spare> = const { Cell::new(Spare::Forbidden) };
     /// The span that was used last of those that share a place.
     static LAST: [Cell<Option<LiveSpan>>; RECENT] = const { [const { Cell::new(None) }; RECENT] };
 }
@@ -111,28 +122,53 @@ thread_local! {
 /// A slot of no span. None if there is no number left for another one.
 #[inline]
 fn take_slot() -> Option<&'static Slot> {
-    SPARE.take().or_else(take_kept)
+    match SPARE.get() {
+        Spare::Slot(slot) => {
+            SPARE.set(Spare::None);
+            Some(slot)
+        }
+        Spare::None | Spare::Forbidden => take_kept(),
+    }
 }
 
 #[inline(never)]
 fn take_kept() -> Option<&'static Slot> {
-    // A thread that is ending keeps none.
-    let kept = FREE.try_with(|free| free.borrow_mut().take());
-    kept.unwrap_or_else(|_| shared().take())
+    with_free(Free::take).unwrap_or_else(|| shared().take())
 }
 
 #[inline]
 fn put_slot(slot: &'static Slot) {
-    if let Some(other) = SPARE.replace(Some(slot)) {
-        put_kept(other);
+    match SPARE.get() {
+        Spare::None => SPARE.set(Spare::Slot(slot)),
+        Spare::Slot(other) => {
+            SPARE.set(Spare::Slot(slot));
+            put_kept(other);
+        }
+        Spare::Forbidden => put_kept(slot),
     }
 }
 
 #[inline(never)]
 fn put_kept(slot: &'static Slot) {
-    if FREE.try_with(|free| free.borrow_mut().put(slot)).is_err() {
+    if with_free(|free| free.put(slot)).is_none() {
         shared().free.push(slot);
     }
+}
+
+/// None if the thread is ending: it keeps no slot.
+fn with_free<T>(run: impl FnOnce(&mut Free) -> T) -> Option<T> {
+    let result = FREE.try_with(|free| run(&mut free.borrow_mut())).ok()?;
+    // From here on, the destructor of `FREE` gives the spare slot back.
+    if let Spare::Forbidden = SPARE.get() {
+        SPARE.set(Spare::None);
+    }
+    Some(result)
+}
+
+/// How many slots there are.
+#[cfg(test)]
+pub(super) fn slot_count() -> usize {
+    SLOTS.iter().count()
 }
 
 /// The slots, while the process forks.
