@@ -7,8 +7,8 @@ use protozero::{Field, Reader, Value};
 use super::interned::{number, string};
 use crate::limits::SCHEMA_LEVELS_MAX;
 
-/// Numbers of extensions of `TrackEvent`.
-const NUMBERS: std::ops::RangeInclusive<u32> = 1000..=9999;
+/// Numbers of extensions of `TrackEvent` (`track_event.proto`).
+pub(super) const NUMBERS: std::ops::RangeInclusive<u32> = 1000..=9999;
 const EXTENDED: &str = "perfetto.protos.TrackEvent";
 
 /// See the [module](self).

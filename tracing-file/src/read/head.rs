@@ -2,6 +2,7 @@
 
 use protozero::{ReadError, Reader, Value};
 
+use super::extensions;
 use super::sequence::SequenceId;
 use crate::limits::EXTRA_VALUES_KEPT_MAX;
 
@@ -110,7 +111,9 @@ impl<'p> EventHead<'p> {
                 (46, Value::Fixed64(bits)) if head.extra_double.len() < EXTRA_VALUES_KEPT_MAX => {
                     head.extra_double.push(f64::from_bits(bits));
                 }
-                (1000..=9999, _) => head.extension = Some(field.number),
+                (number, _) if extensions::NUMBERS.contains(&number) => {
+                    head.extension = Some(number);
+                }
                 _ => {}
             }
         }
