@@ -137,7 +137,7 @@ mod filter {
         call: c_long,
         /// Its position.
         argument: u8,
-        /// Of numbers the kernel looks at the lower half of the register.
+        /// `Dword` for a number, of which the kernel reads the lower half of the register; `Qword` for a pointer.
         len: SeccompCmpArgLen,
         comparison: SeccompCmpOp,
         values: Vec<u64>,
