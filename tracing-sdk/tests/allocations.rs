@@ -198,12 +198,21 @@ fn spans_and_events_of_tracing_allocate_nothing() {
         ("event with values", |n| tracing::info!(n, yes = true, text = "a text", "message {n}")),
         ("counter", |n| tracing::info!(counter.depth = n)),
     ];
+    /// It has a track of its own, as a future has.
+    fn entered_twice(n: u64) {
+        let span = tracing::info_span!("span", n, text = "a text");
+        (0..2).for_each(|_| span.in_scope(|| {}));
+    }
+
     let _alone = alone();
     let session = session(&["allocations"]);
     let subscriber = tracing_subscriber::registry().with(tracing_sdk::layer::layer());
     tracing::subscriber::with_default(subscriber, || check(KINDS));
     let subscriber = tracing_sdk::layer::Subscriber::default();
-    tracing::subscriber::with_default(subscriber, || check(KINDS));
+    tracing::subscriber::with_default(subscriber, || {
+        check(KINDS);
+        assert!(allocations(entered_twice) < 40);
+    });
     drop(session);
 }
 

@@ -90,7 +90,7 @@ pub(super) fn begin(
     id: SpanId,
     site: &'static CallSite,
     style: SpanStyle,
-    scratch: Option<&mut Scratch>,
+    mut scratch: Option<&mut Scratch>,
     parent: Option<SpanId>,
 ) {
     let is_often = style == SpanStyle::Auto && site.enter_count.is_often();
@@ -112,11 +112,11 @@ pub(super) fn begin(
         }
         return;
     };
-    if let Some(scratch) = scratch {
+    if let Some(scratch) = &mut scratch {
         scratch.set_values_of(span.slot);
     }
     if style == SpanStyle::Async && bits != 0 {
-        span.begin_made_life(bits);
+        span.begin_made_life(bits, scratch.map_or(&Values::default(), |scratch| &scratch.values));
     }
 }
 
@@ -267,19 +267,15 @@ impl LiveSpan {
         written
     }
 
-    /// Begins the slice for the whole life of a span that was made just now.
+    /// Begins the slice for the whole life of a span that was made just now, with these values.
     #[inline(never)]
-    fn begin_made_life(self, bits: u32) {
+    fn begin_made_life(self, bits: u32, values: &Values) {
         let generation = registry::generation();
-        let mut scratch = Scratch::take();
-        let (number, life) = self.with(|details| {
-            scratch.copy_values(details);
-            (details.number(), details.life.start(generation))
-        });
+        let (number, life) =
+            self.with(|details| (details.number(), details.life.start(generation)));
         if let Some(life) = life {
-            self.begin_life(bits, generation, number, life, &scratch.values);
+            self.begin_life(bits, generation, number, life, values);
         }
-        scratch.keep();
     }
 
     /// Begins the slice of the whole life in those instances that do not have it.
