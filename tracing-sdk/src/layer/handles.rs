@@ -14,7 +14,7 @@ impl Handles {
         self.0.store(1, Ordering::Relaxed);
     }
 
-    /// The caller has a handle, so there are others.
+    /// The caller has a handle, so the span does not end meanwhile.
     pub(crate) fn add(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }

@@ -66,7 +66,7 @@ impl Identity {
     /// The slot belongs to a span from now on.
     #[inline]
     pub(crate) fn begin(&self, subscriber: u64, id: u64, site: u32) {
-        // With the one in `site_of`: what follows is seen behind the 0 of `end`.
+        // With the one in `site_of`: a thread that reads the new site then reads no older id than the 0 of `end`.
         fence(Ordering::Release);
         self.subscriber.store(subscriber, Ordering::Relaxed);
         self.site.store(site, Ordering::Relaxed);
@@ -107,7 +107,7 @@ impl Identity {
     /// The number of the call site, if the slot belongs to a span.
     pub(crate) fn site_of(&self, subscriber: u64, id: u64) -> Option<u32> {
         let site = self.is(subscriber, id).then(|| self.site.load(Ordering::Relaxed))?;
-        // With the one in `begin`: the site is not that of a later span.
+        // With the one in `begin`: if the id is still the same, the site is not that of a later span.
         fence(Ordering::Acquire);
         (self.id.load(Ordering::Relaxed) == id).then_some(site)
     }

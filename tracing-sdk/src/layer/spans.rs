@@ -8,8 +8,8 @@
 //!   a thread that has not:            id ──> index ──────────┴──> slot ──> still this span?
 //! ```
 //!
-//! The index has room for most programs. What finds none is behind a lock, and so are slots that threads leave to each
-//! other. No thread waits for another lock while it holds this one.
+//! The index has room for most programs. Spans that find none are behind a lock, and so are slots that threads leave to
+//! each other. A thread that holds this lock waits for no other one, but for a fork, which then locks the slots.
 
 use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -24,6 +24,7 @@ use super::index::{Bucket, ENTRIES};
 use super::slot::{Details, Slot, Start};
 use crate::hash::WordHasher;
 
+/// 4096 entries of 8 bytes: 32 KB of each program.
 const BUCKETS: usize = 512;
 /// How many spans a thread finds without the index.
 const RECENT: usize = 32;
@@ -244,8 +245,9 @@ pub(super) struct LiveSpan {
 impl SpanId {
     #[inline]
     fn bucket(self) -> &'static Bucket {
-        // In the ids of the registry the low bits count, above them is the number of a thread, and at the top is how
-        // often a place was used. So the spans of one thread use few buckets, and those of two threads different ones.
+        // In the ids of the registry (`sharded-slab`) the low 38 bits count, the 13 above them are the number of a
+        // thread, and the 13 at the top are how often a place was used. So the spans of one thread use few buckets, and
+        // those of two threads different ones.
         let id = self.id & (u64::MAX >> 13);
         let place = id
             .wrapping_add((id >> 38).wrapping_mul(37))
@@ -315,11 +317,11 @@ impl SpanId {
             Some(LiveSpan { site: callsite::numbered(site)?, slot })
         };
         let tag = self.tag();
-        let behind = |entry: u64| {
+        let span_of = |entry: u64| {
             let number = (entry as u32).checked_sub(1).filter(|_| entry >> 32 == tag)?;
             in_slot(SLOTS.get(number)?)
         };
-        let found = self.bucket().find(behind);
+        let found = self.bucket().find(span_of);
         let span = found.or_else(|| self.find_unindexed().and_then(in_slot))?;
         self.remember(span);
         Some(span)
