@@ -220,7 +220,7 @@ impl<'c> ClockTime<'c> {
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct When<'c> {
-    /// Nanoseconds of the boot clock, or a value of `clock`; none: now.
+    /// Nanoseconds of the boot clock, or a value of `clock`, in its units; none: now.
     pub(crate) time: Option<u64>,
     /// None: the boot clock.
     pub(crate) clock: Option<&'c CustomClock>,
@@ -235,6 +235,15 @@ impl When<'_> {
     #[must_use]
     pub const fn boot(ns: u64) -> Self {
         Self { time: Some(ns), clock: None }
+    }
+
+    /// The time on the boot clock, ns, as far as this process knows; `now_ns` of an event without one.
+    pub(crate) fn boot_ns(self, now_ns: u64) -> u64 {
+        match (self.time, self.clock) {
+            (None, _) => now_ns,
+            (Some(ns), None) => ns,
+            (Some(value), Some(clock)) => clock.at(value).on_boot_clock(),
+        }
     }
 }
 

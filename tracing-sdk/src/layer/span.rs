@@ -20,6 +20,7 @@ use super::style::SpanStyle;
 use super::values::{ARGUMENTS_MAX, Values};
 use crate::category::Members;
 use crate::clock;
+use crate::clock::other::When;
 use crate::event::Event;
 use crate::event::annotate::Simple;
 use crate::event::annotation_value::AnnotationValue;
@@ -65,8 +66,7 @@ fn begin_spec<'a>(site: &'static CallSite, track: Option<&'a Track<'a>>) -> Spec
         name: EventName::Static(&site.name),
         track,
         place: site.place.as_ref(),
-        time_ns: None,
-        clock: None,
+        when: When::NOW,
         value: None,
     }
 }
@@ -290,7 +290,7 @@ impl LiveSpan {
         let site = self.site;
         let track = life_track(site, values, number);
         let (made_for, made_ns) = self.slot.made();
-        let spec = Spec { time_ns: Some(made_ns), ..begin_spec(site, Some(&track)) };
+        let spec = Spec { when: When::boot(made_ns), ..begin_spec(site, Some(&track)) };
         let mut fill = |event: &mut Event<'_, '_>| {
             event.flow(flow(number));
             values.annotate(event, site, false);

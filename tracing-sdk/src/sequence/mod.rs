@@ -40,7 +40,7 @@ use self::stamp::stamp;
 use self::thread_time::ThreadTime;
 use crate::category::Members;
 use crate::clock;
-use crate::clock::other::{CustomClock, When};
+use crate::clock::other::When;
 use crate::event::Event;
 #[cfg(feature = "tracing")]
 use crate::event::Priority;
@@ -58,8 +58,8 @@ use crate::track::{Track, describe};
 const TRACKS_MAX: usize = 8192;
 /// The longest chain of parents. Readers refuse 100 levels.
 const DEPTH_MAX: usize = 90;
-/// While events are lost, memory is asked for again after this time. The writer itself counts bytes instead, which
-/// would take a thread that records once a second about twenty seconds.
+/// While events are lost, memory is asked for again after this time. The writer itself counts lost bytes instead, and a
+/// thread that records seldom would lose events long after there is memory again.
 const RETRY_NS: u64 = 1_000_000;
 
 /// Events of this process that were lost because shared memory was full.
@@ -86,10 +86,7 @@ pub(crate) struct Spec<'s, 't> {
     pub(crate) track: Option<&'s Track<'t>>,
     /// Where the event is in the source.
     pub(crate) place: Option<&'s Place>,
-    /// Time of the event on the boot clock, ns, or on `clock`, in its units; none: now.
-    pub(crate) time_ns: Option<u64>,
-    /// None: the boot clock.
-    pub(crate) clock: Option<&'s CustomClock>,
+    pub(crate) when: When<'s>,
     /// The value of a counter.
     pub(crate) value: Option<CounterValue>,
 }
@@ -103,8 +100,7 @@ impl<'s, 't> Spec<'s, 't> {
             name,
             track: None,
             place: None,
-            time_ns: None,
-            clock: None,
+            when: When::NOW,
             value: None,
         }
     }
@@ -117,22 +113,8 @@ impl<'s, 't> Spec<'s, 't> {
             name: EventName::None,
             track,
             place: None,
-            time_ns: None,
-            clock: None,
+            when: When::NOW,
             value: None,
-        }
-    }
-
-    fn when(&self) -> When<'s> {
-        When { time: self.time_ns, clock: self.clock }
-    }
-
-    /// Its time on the boot clock, as far as this process knows.
-    fn boot_ns(&self, now_ns: u64) -> u64 {
-        match (self.time_ns, self.clock) {
-            (None, _) => now_ns,
-            (Some(ns), None) => ns,
-            (Some(value), Some(clock)) => clock.at(value).on_boot_clock(),
         }
     }
 }
@@ -296,7 +278,7 @@ impl Sequence {
             self.retry_if_due(now_ns);
         }
         let is_ready = (!self.needs_opening || self.open_again(now_ns))
-            && spec.clock.is_none_or(|clock| self.relate(clock, now_ns))
+            && spec.when.clock.is_none_or(|clock| self.relate(clock, now_ns))
             && spec.track.is_none_or(|track| self.describe_chain(track, now_ns, spec));
         if !is_ready {
             self.count_loss(now_ns, spec, arguments.is_some());
@@ -368,7 +350,7 @@ impl Sequence {
     #[cold]
     fn sample_thread_time(&mut self, now_ns: u64, spec: &Spec<'_, '_>) -> Option<i64> {
         let thread_time = self.thread_time.as_mut().filter(|_| spec.track.is_none())?;
-        Some(thread_time.sample(spec.boot_ns(now_ns)))
+        Some(thread_time.sample(spec.when.boot_ns(now_ns)))
     }
 
     /// Hands what was written to the interceptor, if there is one.
@@ -390,7 +372,7 @@ impl Sequence {
         let settings = &self.running.settings;
         let interning = &mut self.interning;
         // Whatever can panic comes before the packet: then no unwinding takes the address of the writers.
-        let stamp = stamp(&mut self.last_ns, settings, now_ns, spec.when());
+        let stamp = stamp(&mut self.last_ns, settings, now_ns, spec.when);
         let categories = spec.members.as_ref().map_or(&[][..], Members::as_slice);
         categories.iter().for_each(|category| interning.category(category));
         let name = interning.name(spec.name, settings.drop_dynamic_names);
@@ -453,7 +435,7 @@ impl Sequence {
         self.needs_opening = true;
         self.asked_ns.get_or_insert(now_ns);
         let is_end = spec.kind == TrackEventType::TYPE_SLICE_END;
-        let time_ns = spec.boot_ns(now_ns);
+        let time_ns = spec.when.boot_ns(now_ns);
         let late = LateEnd { time_ns, track: spec.track.map(Track::uuid), had_arguments };
         if !is_end || !self.late_ends.push(late) {
             self.lost += 1;
@@ -464,7 +446,7 @@ impl Sequence {
     /// Describes `track`, and its ancestors first, unless that was done. False if a description was lost.
     #[inline]
     fn describe_chain(&mut self, track: &Track<'_>, now_ns: u64, spec: &Spec<'_, '_>) -> bool {
-        self.is_described(track) || self.describe_new(track, now_ns, spec.when())
+        self.is_described(track) || self.describe_new(track, now_ns, spec.when)
     }
 
     #[inline]

@@ -8,7 +8,7 @@ use protozero::Writer as _;
 
 use super::thread_time::ThreadTime;
 use super::{Arguments, Sequence, Spec};
-use crate::clock::other::CustomClock;
+use crate::clock::other::{CustomClock, When};
 use crate::event::annotate::Simple;
 use crate::event::annotation_value::AnnotationValue;
 use crate::event::schema;
@@ -151,7 +151,7 @@ impl Sequence {
         while let Some(end) = self.late_ends.first() {
             // The sequence that began the slice has described its track.
             let track = end.track.map(Track::from_uuid);
-            let spec = Spec { time_ns: Some(end.time_ns), ..Spec::end(track.as_ref()) };
+            let spec = Spec { when: When::boot(end.time_ns), ..Spec::end(track.as_ref()) };
             let arguments = end.had_arguments.then_some(&mut mark);
             let _no_panic = self.encode_late_end(now_ns, &spec, arguments);
             if self.writer.is_dropping() {

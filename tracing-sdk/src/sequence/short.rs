@@ -127,7 +127,7 @@ impl Sequence {
             && !self.is_special
             && spec.track.is_none_or(|track| self.is_described(track));
         let is_counted = self.running.settings.counts_ns() && now_ns >= self.last_ns;
-        is_ready && is_counted && spec.time_ns.is_none()
+        is_ready && is_counted && spec.when.time.is_none()
     }
 
     /// The number of a name; 0 if there is no name. None if it has no number.

@@ -8,6 +8,8 @@ use protos::TrackEventType;
 
 use super::{Arguments, Sequence, Spec};
 use crate::clock;
+#[cfg(feature = "tracing")]
+use crate::clock::other::When;
 use crate::fork;
 use crate::on::ON;
 use crate::slots::COUNT;
@@ -221,7 +223,7 @@ pub(crate) fn write_missing(
     let before = *written;
     let after = with(|sequences| {
         let now_ns = clock::now_ns();
-        let late = Spec { time_ns: None, ..*spec };
+        let late = Spec { when: When::NOW, ..*spec };
         let (mut kept, mut added) = (0, 0);
         for slot in 0..COUNT {
             let Some(Some(sequence)) = sequences.slots.get_mut(slot) else { continue };

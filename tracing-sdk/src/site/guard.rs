@@ -157,7 +157,6 @@ fn write_end(
     arguments: Option<&mut Arguments<'_>>,
 ) {
     if written.bits != 0 {
-        let spec = Spec { time_ns: when.time, clock: when.clock, ..Spec::end(track) };
-        thread::write_to(written, &spec, arguments);
+        thread::write_to(written, &Spec { when, ..Spec::end(track) }, arguments);
     }
 }

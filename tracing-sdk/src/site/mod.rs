@@ -68,7 +68,7 @@ impl<'s, 't> Site<'s, 't> {
     #[must_use]
     #[inline(always)]
     pub fn when(mut self, when: When<'s>) -> Self {
-        (self.0.time_ns, self.0.clock) = (when.time, when.clock);
+        self.0.when = when;
         self
     }
 

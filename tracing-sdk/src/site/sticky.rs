@@ -359,8 +359,7 @@ fn write_counter(bits: u32, track: &Track<'_>, value: CounterValue, when: When<'
         name: EventName::None,
         track: Some(track),
         place: None,
-        time_ns: when.time,
-        clock: when.clock,
+        when,
         value: Some(value),
     };
     thread::write(bits, &spec, None);
@@ -520,8 +519,7 @@ fn write_state(
         name: value.map_or(EventName::None, EventName::interned),
         track: Some(track),
         place: None,
-        time_ns: when.time,
-        clock: when.clock,
+        when,
         value: None,
     };
     thread::write(bits, &spec, None);
