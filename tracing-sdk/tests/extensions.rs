@@ -9,7 +9,7 @@ use tracing_sdk::protos::{
     FieldDescriptorProtoType as Type, FileDescriptorProto, FileDescriptorSet,
 };
 use tracing_sdk::session::record;
-use tracing_sdk::{categories, instant, message_writer, register_extensions};
+use tracing_sdk::{Init, categories, instant, lost_events, message_writer, register_extensions};
 
 categories! { EXTENDED = "extended"; }
 
@@ -84,6 +84,7 @@ fn nested(message: &[u8], numbers: &[u32]) -> Vec<Vec<u8>> {
 
 #[test]
 fn a_schema_comes_before_the_fields() {
+    Init::new().shm_kb(256).in_process().expect("a service");
     let trace = record(&["extended"], || frame(1)).expect("a recording");
     assert_eq!(nested(&trace, &[1, 11, FRAME]), [b"\x08\x01"]);
     assert_eq!(findings(&trace), ["unknown_extension_fields"]);
@@ -105,4 +106,18 @@ fn a_schema_comes_before_the_fields() {
     assert_eq!(findings(&trace), [""; 0]);
     // Once for each thread, as it was registered.
     assert_eq!(nested(&trace, &[1, 72, 1]), [schema(), schema()]);
+
+    // One that is larger than shared memory is lost, and events are not.
+    let file = FileDescriptorProto { name: Some("x".repeat(8 << 20)), ..Default::default() };
+    register_extensions(
+        FileDescriptorSet { file: vec![file], ..Default::default() }.encode_to_vec(),
+    );
+    let is_stored = |number| {
+        let lost = lost_events();
+        frame(number);
+        lost_events() == lost
+    };
+    // So many that memory is asked for again meanwhile.
+    let trace = record(&["extended"], || assert!((0..1_000_000).any(|_| is_stored(5))));
+    assert_eq!(nested(&trace.expect("a recording"), &[1, 11, FRAME]), [b"\x08\x05"]);
 }

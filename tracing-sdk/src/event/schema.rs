@@ -4,7 +4,7 @@
 //! (`extension_descriptor.proto`). So each opening of a sequence has the schemas of the program.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 use client::write::TraceWriter;
 use protozero::{Reader, Writer as _};
@@ -43,7 +43,9 @@ pub(crate) fn lock_for_fork() -> Locked {
 ///
 /// `set` is an encoded `google.protobuf.FileDescriptorSet`, as `protoc --descriptor_set_out` writes it. It needs the
 /// file that extends `perfetto.protos.TrackEvent` and those of the program's own messages; readers know the files of
-/// Perfetto. Each thread writes it once for each session, and again when it begins anew, so it is best small.
+/// Perfetto. Each thread writes it once for each session, and again when it begins anew, so it is best small. One that
+/// is larger than shared memory ([`Init::shm_kb`](crate::Init::shm_kb)) may be in no trace, and a line on standard
+/// error says so.
 ///
 /// Call it early in `main`. The memory of `set` is kept until the program ends. What is no such set is left out, and a
 /// line on standard error says so.
@@ -109,10 +111,25 @@ pub(crate) fn write(writer: &mut TraceWriter) {
 fn write_sets(writer: &mut TraceWriter) {
     // Not under the lock, because a writer may wait for memory.
     for at in 0.. {
-        let set = lock().get(at).copied();
-        let Some(set) = set.filter(|_| !writer.is_dropping()) else { return };
+        let Some(set) = lock().get(at).copied() else { return };
         let mut packet = writer.new_packet();
         let mut descriptor = packet.scope_mut().nested::<EXTENSION_DESCRIPTOR>();
         fields::text(&mut descriptor, SET, set);
+        drop(descriptor);
+        drop(packet);
+        if writer.is_dropping() {
+            return tell_of_loss(set.len());
+        }
     }
+}
+
+#[cold]
+fn tell_of_loss(bytes: usize) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        crate::report::report!(
+            "a schema of the program's own fields, {bytes} bytes, found no room in shared memory, so a trace may lack \
+             it: make it smaller, or shared memory larger (`Init::shm_kb`)"
+        );
+    });
 }

@@ -180,6 +180,8 @@ pub(crate) struct Sequence {
     last_ns: u64,
     clears_seen: u32,
     needs_opening: bool,
+    /// By the last opening that had them.
+    has_lost_schemas: bool,
     /// It has an interceptor, or thread times.
     is_special: bool,
     /// Lost since the last event that was written.
@@ -208,6 +210,7 @@ impl Sequence {
             tracks: HashSet::default(),
             last_ns: 0,
             needs_opening: true,
+            has_lost_schemas: false,
             lost: 0,
             asked_ns: None,
             late_ends: LateEnds::default(),

@@ -126,9 +126,11 @@ impl Sequence {
     }
 
     fn write_schemas(&mut self) {
-        // After a loss the sequence opens again.
-        if !self.writer.is_dropping() {
+        // After a loss the sequence opens again: without schemas, if they were lost. They may be larger than shared
+        // memory, and would take all events with them.
+        if !self.writer.is_dropping() && !core::mem::take(&mut self.has_lost_schemas) {
             schema::write(&mut self.writer);
+            self.has_lost_schemas = self.writer.is_dropping();
         }
     }
 
