@@ -27,7 +27,7 @@ impl Part {
     /// The members of `O`, a oneof with that name.
     ///
     /// # Panics
-    /// If a member has no descriptor.
+    /// If a member has no descriptor, or a name that no schema can have.
     #[must_use]
     pub const fn oneof<O: Oneof>(name: &'static str) -> Self {
         assert!(
@@ -45,6 +45,10 @@ const fn check_members(members: &[FieldDescriptor]) {
         assert!(
             members[at].number != 0,
             "a message in a oneof does not know its name: say it, as in #[pb(name = \"shop.Line\")] above its struct"
+        );
+        assert!(
+            members[at].name.is_ascii(),
+            "a schema has ASCII names: give the member of the oneof one, as in #[pb(uint64, 4, name = \"card\")]"
         );
         at += 1;
     }

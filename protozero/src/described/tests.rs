@@ -36,6 +36,12 @@ fn a_member_without_a_name() {
 }
 
 #[test]
+#[should_panic(expected = "a schema has ASCII names")]
+fn a_member_with_a_name_that_no_schema_has() {
+    check_members(&[field("card"), field("größe")]);
+}
+
+#[test]
 fn names_are_those_of_json_too() {
     let check = |a: FieldDescriptor, b: FieldDescriptor, expected: bool| {
         assert_eq!(are_named_alike(&a, &b), expected, "{a:?} {b:?}");
