@@ -83,7 +83,7 @@ const fn count(parts: &[Part]) -> usize {
     count
 }
 
-/// All fields. That those of the struct have different names was checked by the macro.
+/// All fields.
 const fn joined<const N: usize>(parts: &[Part]) -> [FieldDescriptor; N] {
     let mut fields = [FieldDescriptor::optional("", 0, Kind::Bool); N];
     let (mut at, mut len) = (0, 0);
@@ -104,26 +104,30 @@ const fn joined<const N: usize>(parts: &[Part]) -> [FieldDescriptor; N] {
         }
         at += 1;
     }
-    let mut member = 0;
-    while member < len {
-        if fields[member].oneof.is_some() {
-            check_name(&fields, len, member);
-        }
-        member += 1;
-    }
+    check_names(&fields, len);
     fields
 }
 
-/// Checks that no other field has the name of the field `at`.
-const fn check_name(fields: &[FieldDescriptor], len: usize, at: usize) {
-    let mut other = 0;
-    while other < len {
-        assert!(
-            other == at || !are_named_alike(&fields[other], &fields[at]),
-            "a member of a oneof and another field have the same name in the schema or in JSON: give one of them \
-             another one, as in #[pb(uint64, 4, name = \"card\")]"
-        );
-        other += 1;
+/// Checks that the first `len` fields have different names. The compiler evaluates only so many steps, so fields with
+/// different hashes are not compared.
+const fn check_names<const N: usize>(fields: &[FieldDescriptor; N], len: usize) {
+    let mut hashes = [(0, 0); N];
+    let mut at = 0;
+    while at < len {
+        let of_name = hash((fields[at].name, false));
+        let of_json = hash(in_json(&fields[at]));
+        let mut other = 0;
+        while other < at {
+            let is_other = of_name != hashes[other].0 && of_json != hashes[other].1;
+            assert!(
+                is_other || !are_named_alike(&fields[other], &fields[at]),
+                "a member of a oneof and another field have the same name in the schema or in JSON: give one of them \
+                 another one, as in #[pb(uint64, 4, name = \"card\")]"
+            );
+            other += 1;
+        }
+        hashes[at] = (of_name, of_json);
+        at += 1;
     }
 }
 
@@ -137,6 +141,20 @@ const fn in_json(field: &FieldDescriptor) -> (&'static str, bool) {
     match field.json_name {
         Some(name) => (name, false),
         None => (field.name, true),
+    }
+}
+
+/// A number that is the same for names that are equal after they were changed (FNV-1a).
+const fn hash((name, is_changed): (&str, bool)) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    let mut at = 0;
+    loop {
+        let (letter, next) = letter(name.as_bytes(), at, is_changed);
+        if letter == 0 {
+            return hash;
+        }
+        hash = (hash ^ letter as u64).wrapping_mul(0x100_0000_01b3);
+        at = next;
     }
 }
 

@@ -41,6 +41,26 @@ fn a_member_with_a_name_that_no_schema_has() {
     check_members(&[field("card"), field("größe")]);
 }
 
+/// Names of 1 to 300 letters, which have the same start.
+static MANY: [FieldDescriptor; 300] = {
+    const LETTERS: [u8; 300] = [b'a'; 300];
+    let mut fields = [field(""); 300];
+    let mut at = 0;
+    while at < fields.len() {
+        let Ok(name) = core::str::from_utf8(LETTERS.split_at(at + 1).0) else { panic!("ASCII") };
+        fields[at].name = name;
+        at += 1;
+    }
+    fields
+};
+
+/// By default a constant that takes the compiler too many steps is an error.
+#[test]
+fn the_compiler_can_check_many_names() {
+    static JOINED: [FieldDescriptor; 300] = joined(&[Part::Oneof(&MANY, "many")]);
+    assert_eq!(JOINED[299].name.len(), 300);
+}
+
 #[test]
 fn names_are_those_of_json_too() {
     let check = |a: FieldDescriptor, b: FieldDescriptor, expected: bool| {
