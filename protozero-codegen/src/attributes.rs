@@ -44,29 +44,18 @@ pub(crate) fn check(config: &Config, schema: &Schema) -> Result<(), Error> {
     if let Some((name, _)) = lost {
         return Err(nothing(name, "stand attributes at"));
     }
-    match config.bytes.iter().find(|name| !any(schema, name, true, rule)) {
-        None => {}
-        Some(name) => return Err(nothing(name, "hold as Bytes")),
-    }
-    match config.strings.iter().find(|name| !any(schema, name, true, rule)) {
-        None => {}
-        Some(name) => return Err(nothing(name, "hold as SharedStr")),
-    }
-    match config.eq_and_hash.iter().find(|name| !any(schema, name, false, rule)) {
-        None => {}
-        Some(name) => return Err(nothing(name, "derive Eq and Hash for")),
-    }
-    match config.hash_map.iter().find(|name| !any(schema, name, true, rule)) {
-        None => {}
-        Some(name) => return Err(nothing(name, "hold as a HashMap")),
-    }
-    match config.boxed.iter().find(|name| !any(schema, name, true, rule)) {
-        None => {}
-        Some(name) => return Err(nothing(name, "hold in a Box")),
-    }
-    match config.drop_unknown_fields.iter().find(|name| !any(schema, name, false, inside)) {
-        None => {}
-        Some(name) => return Err(nothing(name, "drop unknown fields of")),
+    let lists: [(_, _, fn(&str, &str) -> bool, _); 6] = [
+        (&config.bytes, true, rule, "hold as Bytes"),
+        (&config.strings, true, rule, "hold as SharedStr"),
+        (&config.eq_and_hash, false, rule, "derive Eq and Hash for"),
+        (&config.hash_map, true, rule, "hold as a HashMap"),
+        (&config.boxed, true, rule, "hold in a Box"),
+        (&config.drop_unknown_fields, false, inside, "drop unknown fields of"),
+    ];
+    for (names, fields, rule, what) in lists {
+        if let Some(name) = names.iter().find(|name| !any(schema, name, fields, rule)) {
+            return Err(nothing(name, what));
+        }
     }
     match config.shared.iter().find(|name| !is_single_message(schema, name)) {
         None => Ok(()),
