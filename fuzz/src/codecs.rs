@@ -2,14 +2,15 @@
 
 use std::io::Read as _;
 
-use service::compress::{Codec, Compressed, Job, Progress};
+use service::compress::{Codec, Job, Progress};
 
 /// The longest stream. Blocks and windows of the codecs are shorter.
 const STREAM_BYTES_MAX: usize = 1 << 20;
 /// The most pieces of a stream.
 const PIECES_MAX: usize = 64;
 
-/// Any stream, by any codec and level, in pieces of any size: each piece is one step, and other decoders unpack the same.
+/// Any stream, by any codec and level, in pieces of any size: each piece is one step, the packet is within the memory
+/// that the job said, and other decoders unpack the same.
 pub fn codecs(input: &[u8]) {
     let Some((&[kind, level, piece], input)) = input.split_first_chunk() else { return };
     let codec = match kind & 1 {
@@ -21,21 +22,25 @@ pub fn codecs(input: &[u8]) {
     stream.truncate(STREAM_BYTES_MAX);
     let piece = (1 << (piece % 21)).max(stream.len().div_ceil(PIECES_MAX)).max(1);
     let mut job = Job::new(codec, stream.clone());
-    assert!(stream.is_empty() || job.memory_bytes() > stream.len());
+    let memory_bytes = job.memory_bytes();
     for _ in 1..stream.len().div_ceil(piece) {
         assert!(matches!(job.step(piece), Progress::More), "a piece is one step");
     }
     match job.step(piece) {
-        Progress::Compressed(packet) => assert!(unpack(codec, &packet) == stream, "another stream"),
+        Progress::Compressed(packet) => {
+            let bytes: Vec<u8> = packet.slices().flatten().copied().collect();
+            assert!(bytes.len() <= memory_bytes, "{} of {memory_bytes} bytes", bytes.len());
+            assert!(unpack(codec, &bytes) == stream, "another stream");
+        }
         Progress::Failed => assert!(stream.is_empty(), "the codec failed"),
         Progress::More => panic!("nothing is left"),
     }
     assert!(job.is_over());
 }
 
-fn unpack(codec: Codec, packet: &Compressed) -> Vec<u8> {
-    let bytes: Vec<u8> = packet.slices().flatten().copied().collect();
-    let mut reader = protozero::Reader::new(&bytes);
+/// The stream in a packet.
+fn unpack(codec: Codec, packet: &[u8]) -> Vec<u8> {
+    let mut reader = protozero::Reader::new(packet);
     let field = reader.next_field().expect("a packet").expect("a field");
     assert!(field.number == codec.field() && reader.next_field() == Ok(None));
     let mut rest = field.value.bytes().expect("a stream");
