@@ -8,6 +8,9 @@ use syn::parse::Parser as _;
 use crate::model::{Field, Kind, Label, Message, Schema};
 use crate::{Config, Error};
 
+/// Whether a name of the configuration matches a full name of the schema.
+type Rule = fn(&str, &str) -> bool;
+
 /// Parses attributes in Rust's syntax: `#[a] #[b(c)]`.
 pub(crate) fn parse(text: &str) -> syn::Result<Vec<Attribute>> {
     let found = Attribute::parse_outer.parse_str(text)?;
@@ -44,7 +47,7 @@ pub(crate) fn check(config: &Config, schema: &Schema) -> Result<(), Error> {
     if let Some((name, _)) = lost {
         return Err(nothing(name, "stand attributes at"));
     }
-    let lists: [(_, _, fn(&str, &str) -> bool, _); 6] = [
+    let lists: [(_, _, Rule, _); 6] = [
         (&config.bytes, true, rule, "hold as Bytes"),
         (&config.strings, true, rule, "hold as SharedStr"),
         (&config.eq_and_hash, false, rule, "derive Eq and Hash for"),
@@ -77,7 +80,7 @@ fn is_single_message(schema: &Schema, name: &str) -> bool {
 }
 
 /// Whether `name` matches a message, oneof or enum, or, with `fields`, a field.
-fn any(schema: &Schema, name: &str, fields: bool, rule: fn(&str, &str) -> bool) -> bool {
+fn any(schema: &Schema, name: &str, fields: bool, rule: Rule) -> bool {
     if name.trim_start_matches('.').is_empty() {
         return true;
     }
