@@ -135,10 +135,19 @@ impl Index {
     }
 
     /// The chunks of a writer, if it is the present owner of the producer id that names it.
-    #[inline(always)]
     pub(super) fn of(&mut self, sequence: SequenceKey) -> Option<&Sequence> {
         let slot = self.find(sequence.producer, sequence.writer)?;
         self.sequence(slot).filter(|s| s.identity == sequence.identity)
+    }
+
+    /// Where a chunk of such a writer is, to patch it. Most patches that miss are of chunks that are gone, so the
+    /// identity is compared last.
+    #[inline(always)]
+    pub(super) fn chunk_to_patch(&mut self, of: SequenceKey, chunk: ChunkId) -> Option<u32> {
+        let slot = self.find(of.producer, of.writer)?;
+        let sequence = self.sequence(slot)?;
+        let off = sequence.chunks.get_to_patch(chunk)?;
+        (sequence.identity == of.identity).then_some(off)
     }
 
     #[inline(always)]
