@@ -5,7 +5,7 @@
 //! every moment at which a process is killed is a place in a sequence of events, never a point in time. The moments are
 //! random; the seed is printed, and `KILL_SEED` replays it.
 
-use protos::{Trace, TracePacketData};
+use protos::{LossLedgerUnit, Trace, TracePacketData};
 use protozero::Message as _;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
@@ -331,6 +331,21 @@ fn counters(path: &Path) -> BTreeMap<i32, u64> {
     next
 }
 
+/// How many packets of `pid` the ledger in the trace counts as lost.
+fn told_as_lost(path: &Path, pid: i32) -> u64 {
+    let bytes = std::fs::read(path).expect("the trace");
+    let trace = Trace::decode(&bytes).expect("a valid trace");
+    let stats = trace.packet.iter().filter_map(|packet| match &packet.data {
+        Some(TracePacketData::TraceStats(stats)) => Some(stats),
+        _ => None,
+    });
+    let ledger = stats.last().and_then(|stats| stats.loss_ledger.as_ref());
+    let entries = ledger.iter().flat_map(|ledger| &ledger.entries);
+    let of_process =
+        entries.filter(|e| e.pid == Some(pid) && e.unit == Some(LossLedgerUnit::UNIT_PACKETS));
+    of_process.filter_map(|entry| entry.count).sum()
+}
+
 #[track_caller]
 fn check_growth(traced: &Process, before_kb: u64) {
     let after_kb = traced.rss_kb();
@@ -352,14 +367,20 @@ fn a_killed_producer_harms_nobody() {
         survivor.wait_until_started(&session);
         survivor.write(&session, 1);
         victim.wait_until_started(&session);
-        victim.write(&session, world.random(200));
+        let bursts = world.random(200);
+        victim.write(&session, bursts);
         // It is killed while it writes these.
         (0..world.random(100)).for_each(|_| victim.request(&session));
         victim.process.kill();
         survivor.write(&session, 1);
         consumer.interrupt();
         assert!(consumer.wait().success(), "the consumer does not notice");
-        assert_eq!(counters(&path).get(&survivor.pid()), Some(&(2 * BURST_PACKETS)));
+        let received = counters(&path);
+        assert_eq!(received.get(&survivor.pid()), Some(&(2 * BURST_PACKETS)));
+        let of_victim = received.get(&victim.pid()).unwrap_or(&0);
+        let lost = told_as_lost(&path, victim.pid());
+        let written = bursts * BURST_PACKETS;
+        assert!(of_victim + lost >= written, "{of_victim} + {lost} of {written} packets");
         assert!(traced.runs());
         victim = world.producer("victim");
         world.record_all(&mut [&mut survivor, &mut victim]);

@@ -84,6 +84,9 @@ pub const FILES_PER_USER_MIN: usize = 4;
 /// after the session. Buffers of all users may take three quarters, and all such files a sixteenth, or a little more at
 /// first: a sixth is left for the rest ([`service::shares`] says how it is divided).
 pub const FILES_IN_MEMORY_PER_USER_PART: u64 = 32;
+/// Data that waits to be written into a file counts with these if it is more: a few pieces, and a packet that is not
+/// long.
+pub const WAITING_FREE_BYTES: u64 = 512 * 1024;
 /// The same where the memory of the service is not known, bytes.
 pub const FILES_IN_MEMORY_PER_USER_BYTES: u64 = 64 * 1024 * 1024;
 /// How many times the limit of one user all users but root and that of the daemon may have together.

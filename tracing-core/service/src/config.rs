@@ -137,6 +137,13 @@ impl ServiceConfig {
 }
 
 impl ServiceConfig {
+    /// Bytes of the longest packet that is read from a buffer.
+    pub(crate) fn packet_bytes_max(&self) -> usize {
+        let part = self.memory_bytes / limits::PACKET_PART;
+        let part = usize::try_from(part).unwrap_or(usize::MAX).max(limits::LONG_PACKET_BYTES);
+        if self.memory_bytes == 0 { self.packet_bytes_max } else { self.packet_bytes_max.min(part) }
+    }
+
     /// Whether a user may do what all others feel: root, and the user of the service.
     pub(crate) fn is_privileged(&self, uid: u32) -> bool {
         uid == 0 || uid == self.uid

@@ -344,6 +344,12 @@ pub const CLONE_HITS_PENDING_MAX: usize = 256;
 /// many bytes. Upstream's data sources split what is longer than some hundred kilobytes. A trace with a packet of more
 /// than [`FIELD_BYTES_MAX`] could not be read by anybody.
 pub const PACKET_BYTES_MAX: usize = 16 << 20;
+/// No packet is longer than this part of the memory of the service, if that is known: half of what waits to be written
+/// into the files of one user.
+pub const PACKET_PART: u64 = 64;
+/// Packets of so many bytes are read, however little memory the service has. The copy of a longer one is on the account
+/// of the session's user, with the buffers of the session.
+pub const LONG_PACKET_BYTES: usize = 1 << 20;
 /// Names of triggers whose activations are remembered for [`TRIGGER_WINDOW_NS`], of all users. The name goes first
 /// whose last activation is the oldest, of the user that has the most.
 pub const TRIGGER_NAMES_MAX: usize = 1024;

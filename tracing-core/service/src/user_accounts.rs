@@ -107,6 +107,7 @@ impl<'a> AccountSources<'a> {
         account.shared_memory_bytes = item(Resource::Memory);
         account.compression_bytes = item(Resource::Codecs);
         account.buffer_bytes = item(Resource::Buffers);
+        account.flush_answers = item(Resource::Answers);
         let max = self.work_queue.decoded_share.of_one as u64;
         account.waiting_request_bytes =
             Some(of(self.work_queue.decoded_of(user) as u64, Some(max)));
@@ -141,6 +142,7 @@ impl<'a> AccountSources<'a> {
         all.shared_memory_bytes = total(Resource::Memory);
         all.compression_bytes = total(Resource::Codecs);
         all.buffer_bytes = total(Resource::Buffers);
+        all.flush_answers = total(Resource::Answers);
         let max = self.work_queue.decoded_share.of_all as u64;
         all.waiting_request_bytes = Some(of(self.work_queue.decoded() as u64, Some(max)));
         let limited =

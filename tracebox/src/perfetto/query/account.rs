@@ -3,7 +3,7 @@
 use protos::{UserAccount, UserAccountItem};
 
 /// What an account has, with the names of the schema. Taken apart without `..`, so that none is left out.
-pub(crate) fn items(account: &UserAccount) -> [(&'static str, Option<&UserAccountItem>); 16] {
+pub(crate) fn items(account: &UserAccount) -> [(&'static str, Option<&UserAccountItem>); 17] {
     let UserAccount {
         uid: _,
         machine_id: _,
@@ -22,6 +22,7 @@ pub(crate) fn items(account: &UserAccount) -> [(&'static str, Option<&UserAccoun
         shared_memory_bytes,
         sessions,
         clones,
+        flush_answers,
         compression_bytes,
         buffer_bytes,
         holes_named: _,
@@ -42,6 +43,7 @@ pub(crate) fn items(account: &UserAccount) -> [(&'static str, Option<&UserAccoun
         ("shared_memory_bytes", shared_memory_bytes.as_ref()),
         ("sessions", sessions.as_ref()),
         ("clones", clones.as_ref()),
+        ("flush_answers", flush_answers.as_ref()),
         ("compression_bytes", compression_bytes.as_ref()),
         ("buffer_bytes", buffer_bytes.as_ref()),
     ]

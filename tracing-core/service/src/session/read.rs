@@ -240,6 +240,7 @@ struct PassSource<'a> {
     buffers: &'a [BufferId],
     sequences: &'a mut SequenceIds,
     charge: &'a mut BufferCharge,
+    copied_bytes: &'a mut usize,
     invalid: InvalidPackets,
     /// The packets of the service, which come first.
     packets: &'a [Vec<u8>],
@@ -254,6 +255,7 @@ impl<'a> PassSource<'a> {
             buffers: &session.buffers,
             sequences: &mut session.sequences,
             charge: &mut session.buffer_charge,
+            copied_bytes: &mut session.copied_bytes,
             invalid: InvalidPackets::default(),
             packets,
             tell_end,
@@ -283,13 +285,16 @@ impl<'a> PassSource<'a> {
                 charge: &mut *self.charge,
                 accounts: &mut *context.accounts,
             };
+            let packet_bytes_max = context.config.packet_bytes_max();
             let mut drain = Drain {
                 ids,
                 trusted: &mut trusted,
                 sink: &mut *sink,
                 sum,
                 threshold,
-                packet_bytes_max: context.config.packet_bytes_max,
+                long_from: packet_bytes_max.min(limits::LONG_PACKET_BYTES),
+                packet_bytes_max,
+                copied_bytes: &mut *self.copied_bytes,
                 invalid: &mut self.invalid,
                 stopped: false,
             };
@@ -329,10 +334,31 @@ struct Drain<'a, S> {
     sink: &'a mut S,
     sum: usize,
     threshold: usize,
+    /// A packet of more bytes is long.
+    long_from: usize,
     packet_bytes_max: usize,
+    /// See [`Session::copied_bytes`].
+    copied_bytes: &'a mut usize,
     invalid: &'a mut InvalidPackets,
     /// By the threshold or by the sink.
     stopped: bool,
+}
+
+impl<S> Drain<'_, S> {
+    /// Whether a long packet may be copied. What the longest one of a session takes is on the account of its user until
+    /// the session ends: nobody may take the copy, and the next one is made only then.
+    #[cold]
+    #[inline(never)]
+    fn may_copy(&mut self, len: usize) -> bool {
+        let Numbering { charge, accounts, .. } = &mut self.ids;
+        let more = len.saturating_sub(*self.copied_bytes);
+        let is_charged =
+            len <= self.packet_bytes_max && (more == 0 || charge.add(more, accounts).is_ok());
+        if is_charged {
+            *self.copied_bytes = len.max(*self.copied_bytes);
+        }
+        is_charged
+    }
 }
 
 #[allow(
@@ -349,7 +375,8 @@ impl<S: PacketSink> TakePacket for Drain<'_, S> {
     fn take(&mut self, packet: PacketRef<'_>) -> bool {
         let slices: &[&[u8]] = &packet.slices;
         let len = len_of(slices);
-        if len > self.packet_bytes_max || !PacketStreamValidator::validate(slices) {
+        if (len > self.long_from && !self.may_copy(len)) || !PacketStreamValidator::validate(slices)
+        {
             self.invalid.note(packet.producer, packet.identity);
             self.sum += INVALID_COSTS_BYTES + len;
             self.stopped = self.sum >= self.threshold;

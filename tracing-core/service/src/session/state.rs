@@ -69,6 +69,9 @@ pub(crate) struct Session {
     pub(crate) buffers: Vec<BufferId>,
     /// What is on the account of its user for them, and for its sequences.
     pub(crate) buffer_charge: BufferCharge,
+    /// Part of that charge: bytes of the longest packet that was copied, if it had more than
+    /// [`LONG_PACKET_BYTES`](crate::limits::LONG_PACKET_BYTES).
+    pub(crate) copied_bytes: usize,
     /// Which producers each data source of the config is for.
     pub(crate) source_filters: Outlined<Vec<SourceFilter>>,
     pub(crate) triggers: Outlined<Triggers>,
@@ -128,6 +131,7 @@ impl Session {
             timer_allowance: Allowance::default(),
             buffers: Vec::new(),
             buffer_charge: BufferCharge::new(uid),
+            copied_bytes: 0,
             source_filters: Outlined::new(checked.filters),
             triggers: Outlined::new(checked.triggers),
             triggered: false,

@@ -100,6 +100,25 @@ fn an_account_has_what_a_user_has() {
     consumer.disable(&mut shell);
 }
 
+#[test]
+fn a_flush_that_waits_is_on_the_account() {
+    let mut shell = Shell::new();
+    let [first, second] = ["p", "q"].map(|name| producer(&mut shell, name));
+    [&first, &second].iter().for_each(|producer| producer.register_name(&mut shell, "ds"));
+    let mut consumer = MockConsumer::connect(&mut shell, 43);
+    consumer.enable(&mut shell, config(&["ds"]), None);
+    let call = consumer.flush(&mut shell, 0);
+    let max = limits::FLUSH_ANSWERS_PER_USER_MAX as u64;
+    let state = ask_as(&mut shell, 0);
+    assert_eq!(account(&state, 43).flush_answers, item(2, max, Some(0)));
+    let shared = max * limits::USERS_SHARE as u64;
+    assert_eq!(state.all_users.unwrap().flush_answers, item(2, shared, None));
+    shell.advance_ms(5000);
+    assert_eq!(consumer.flushed(&mut shell, call), Some(false));
+    assert_eq!(account(&ask_as(&mut shell, 0), 43).flush_answers, item(0, max, Some(0)));
+    consumer.free(&mut shell);
+}
+
 /// What users may have is less where the service has little memory.
 #[test]
 fn limits_follow_a_small_memory() {

@@ -2,6 +2,7 @@
 
 use super::accounts::{account, ask, item};
 use super::clone::{self, done, refused};
+use super::commits::stats;
 use super::*;
 use protos::TraceConfigBufferConfigExperimentalMode as Mode;
 use protos::{TracingServiceState, UserAccountItem};
@@ -150,6 +151,34 @@ fn filled(
     producer.commands(shell);
     write_large(shell, &producer, &payload(&"x".repeat(kib << 10)));
     (producer, consumer)
+}
+
+/// Its copy may wait as long as the consumer likes.
+#[test]
+fn a_long_packet_is_on_the_account_of_the_user() {
+    let of_buffers = of(8192) + of(90 * 1024);
+    for (free, is_left_out) in [(4_000_000, false), (1_500_000, true)] {
+        let mut shell = shell(2 * (of_buffers + free));
+        let buffers = vec![buffer(8192), buffer(90 * 1024)];
+        let (producer, consumer) = filled(&mut shell, buffers, 1);
+        let mut next = 1;
+        // The length that was read, and kB that are on the account beside the buffers.
+        let mut read = |shell: &mut Shell, len: usize| {
+            let packet = payload(&"x".repeat(len));
+            next = write_large_from(shell, &producer, next, &packet);
+            let read = payloads(&consumer.read(shell)).concat().len();
+            (read, (charged(shell) - of_buffers) / 1000)
+        };
+        assert_eq!(read(&mut shell, 1_000_000).1, 0);
+        let expected = if is_left_out { (0, 0) } else { (3_000_000, 3000) };
+        assert_eq!(read(&mut shell, 3_000_000), expected);
+        let expected = (1_100_000, if is_left_out { 1100 } else { 3000 });
+        assert_eq!(read(&mut shell, 1_100_000), expected);
+        let left_out = Some(u64::from(is_left_out));
+        assert_eq!(stats(&mut shell, &consumer).invalid_packets, left_out);
+        consumer.free(&mut shell);
+        assert_eq!(charged(&shell), 0);
+    }
 }
 
 #[test]

@@ -298,6 +298,19 @@ fn a_packet_that_is_too_long_is_left_out_and_told() {
 }
 
 #[test]
+fn packets_are_shorter_where_there_is_little_memory() {
+    for (memory_bytes, max) in [(1, 1 << 20), (128 << 20, 2 << 20)] {
+        let mut shell = Shell::with(|config| config.memory_bytes = memory_bytes);
+        let config = TraceConfig { buffers: vec![buffer(8192)], ..config(&["ds"]) };
+        let (producer, consumer) = recording(&mut shell, config);
+        let next = write_large_from(&mut shell, &producer, 0, &payload(&"x".repeat(max - 100)));
+        write_large_from(&mut shell, &producer, next, &payload(&"y".repeat(max)));
+        assert_eq!(payloads(&consumer.read(&mut shell)).concat().len(), max - 100);
+        assert_eq!(stats(&mut shell, &consumer).invalid_packets, Some(1));
+    }
+}
+
+#[test]
 fn forged_trusted_fields_are_dropped_or_overridden() {
     let mut shell = Shell::new();
     let (mut producer, consumer) = recording(&mut shell, config(&["ds"]));

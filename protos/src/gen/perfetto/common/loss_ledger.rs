@@ -35,7 +35,8 @@ impl LossLedgerReason {
     /// not theirs. The packets that lacked them cannot be read.
     pub const REASON_PATCHES_REFUSED: Self = Self(13);
     /// Packets of a producer were left out: they are no valid messages, have fields that only the service may write, or are
-    /// longer than 16 MiB.
+    /// longer than 16 MiB, or a 64th of the service's memory. Or they are longer than 1 MiB, and the user of the session
+    /// had no memory left to copy them.
     pub const REASON_PACKETS_INVALID: Self = Self(14);
     /// A producer was refused, or a data source of it was not set up: a session wants none but those of the user of the
     /// service (`TraceConfig.lockdown_mode`).

@@ -50,11 +50,14 @@ pub struct UserAccount {
     /// What the service has written for it into files in memory (tmpfs, memfd, pipes that are not read), bytes: memory of the
     /// service, also when its sessions are over. Nothing more is written than it may have.
     pub file_memory_bytes: Option<UserAccountItem>,
+    /// Answers that flushes of its sessions wait for, one for each producer. A flush that would wait for more is refused.
+    pub flush_answers: Option<UserAccountItem>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::compact! { UserAccount;
+    optional flush_answers = 21 as Nested(UserAccountItem);
     optional file_memory_bytes = 20 as Nested(UserAccountItem);
     optional buffer_bytes = 19 as Nested(UserAccountItem);
     optional waiting_request_bytes = 18 as Nested(UserAccountItem);
@@ -118,6 +121,8 @@ rt::writer! { UserAccountWriter, "perfetto.protos.UserAccount";
     message buffer_bytes(UserAccountItemWriter<'_>) = 19, buffer_bytes_raw;
     /// What the service has written for it into files in memory (tmpfs, memfd, pipes that are not read), bytes: memory of the service, also when its sessions are over.
     message file_memory_bytes(UserAccountItemWriter<'_>) = 20, file_memory_bytes_raw;
+    /// Answers that flushes of its sessions wait for, one for each producer.
+    message flush_answers(UserAccountItemWriter<'_>) = 21, flush_answers_raw;
 }
 
 #[cfg(feature = "readers")]
@@ -164,6 +169,8 @@ rt::reader! {
         BufferBytes(UserAccountItemReader<'a>) buffer_bytes = 154 as Message;
         /// What the service has written for it into files in memory (tmpfs, memfd, pipes that are not read), bytes: memory of the service, also when its sessions are over.
         FileMemoryBytes(UserAccountItemReader<'a>) file_memory_bytes = 162 as Message;
+        /// Answers that flushes of its sessions wait for, one for each producer.
+        FlushAnswers(UserAccountItemReader<'a>) flush_answers = 170 as Message;
     }
 }
 
@@ -189,6 +196,7 @@ d::describe! { UserAccount, d::message("perfetto.protos.UserAccount", &[
     d::optional("waiting_request_bytes", 18, d::of!(UserAccountItem)),
     d::optional("buffer_bytes", 19, d::of!(UserAccountItem)),
     d::optional("file_memory_bytes", 20, d::of!(UserAccountItem)),
+    d::optional("flush_answers", 21, d::of!(UserAccountItem)),
 ]) }
 
 /// How much there is of one thing.

@@ -89,6 +89,7 @@ fn account() -> UserAccount {
         holes_named: Some(15),
         buffer_bytes: item(16),
         file_memory_bytes: item(17),
+        flush_answers: item(18),
         ..UserAccount::default()
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 #[cfg(feature = "host")]
-use self::in_memory::InMemory;
+use self::in_memory::{Held, InMemory};
 use self::output::{FileOutput, failed};
 #[cfg(feature = "host")]
 use super::refusals::Refusals;
@@ -22,6 +22,7 @@ use crate::limits::FILES_BEING_CREATED_PER_UID_MAX;
 #[cfg(feature = "host")]
 use crate::limits::{
     FILES_OF_USERS_AT_FIRST_MAX, FILES_OF_USERS_MAX, FILES_PER_USER_MAX, FILES_PER_USER_MIN,
+    WAITING_FREE_BYTES,
 };
 #[cfg(feature = "host")]
 use crate::system::closer::PeerFd;
@@ -41,13 +42,17 @@ use service::{FileError, FileSync, Input};
 /// How long the end of the daemon waits for unfinished writes. A disk takes less; an unread pipe takes for ever.
 pub(super) const LAST_WRITES: Duration = Duration::from_secs(5);
 
+/// No data is on an account.
+#[cfg(not(feature = "host"))]
+type Held = core::convert::Infallible;
+
 /// Why a file is refused.
 const TOO_MANY: &str = "its user, or all users together, cannot have more files open";
 
 /// A job for the thread of a file.
 enum Job {
-    /// Append `data`.
-    Write { data: Bytes, sync: FileSync, close: bool },
+    /// Append `data`, which is on an account until then.
+    Write { data: Bytes, sync: FileSync, close: bool, held: Option<Held> },
     /// Give a handle of this file and its length to the thread of another file.
     Share(FileId, Sender<Job>),
     /// Append the given number of bytes from the start of another file, or fail as that file did.
@@ -130,9 +135,22 @@ impl Answers {
     }
 }
 
+/// The place of one file among those of its user.
+#[derive(Default)]
+struct Place {
+    /// None: the file is of this process.
+    #[cfg(feature = "host")]
+    uid: Option<u32>,
+    /// A reference to the user.
+    _counts: Arc<()>,
+}
+
 /// The way to the thread of a file.
 struct Open {
     jobs: Sender<Job>,
+    /// The user of the file, if it is not of this process.
+    #[cfg(feature = "host")]
+    uid: Option<u32>,
     /// Cancels the write that runs, once no session needs the file.
     cancel: Cancel,
 }
@@ -266,7 +284,7 @@ impl Files {
 
     /// What each thread of a file of `uid` keeps; none if the user has as many files as it may have.
     #[cfg(feature = "host")]
-    fn place_of(&mut self, uid: u32) -> Option<Arc<()>> {
+    fn place_of(&mut self, uid: u32) -> Option<Place> {
         self.users.retain(|_, files| Arc::strong_count(files) > 1);
         let files = Arc::clone(self.users.get_or_insert_with(uid, Arc::default));
         // One reference is in the map, and one is here.
@@ -277,13 +295,13 @@ impl Files {
         if !has_place {
             self.refused.note(uid);
         }
-        has_place.then_some(files)
+        has_place.then_some(Place { uid: Some(uid), _counts: files })
     }
 
     #[cfg(not(feature = "host"))]
     #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with `host`")]
-    fn place_of(&mut self, _: u32) -> Option<Arc<()>> {
-        Some(Arc::default())
+    fn place_of(&mut self, _: u32) -> Option<Place> {
+        Some(Place::default())
     }
 
     /// Users that have files; some come twice.
@@ -358,7 +376,7 @@ impl Files {
             self.keep(id, file);
         } else {
             // Without a thread the file is closed, and each write fails with that reason.
-            self.run(id, file.cancel(), Arc::default(), |_| Ok(file.into()));
+            self.run(id, file.cancel(), Place::default(), |_| Ok(file.into()));
         }
         id
     }
@@ -371,30 +389,44 @@ impl Files {
     /// Keeps a file without a thread.
     fn keep(&mut self, id: FileId, file: OutputFile) {
         let (jobs, queue) = queue();
-        self.open.insert(id, Open { jobs, cancel: file.cancel() });
+        let open = Open {
+            jobs,
+            #[cfg(feature = "host")]
+            uid: None,
+            cancel: file.cancel(),
+        };
+        self.open.insert(id, open);
         let unthreaded = self.unthreaded.get_or_insert_default();
         unthreaded.push(UnthreadedFile { id, file: Ok(file.into()), queue });
     }
 
-    /// Starts the thread of a file, which `open`s it first, and has `user` until it ends. If that fails, each job is
+    /// Starts the thread of a file, which `open`s it first, and has its `place` until it ends. If that fails, each job is
     /// answered with the error. False if there can be no thread.
     fn run(
         &mut self,
         id: FileId,
         cancel: Cancel,
-        user: Arc<()>,
+        place: Place,
         open: impl FnOnce(&Answers) -> Result<FileOutput, FileError> + Send + 'static,
     ) -> bool {
         let (jobs, queue) = queue();
         let (answers, alive) = (self.answers.clone(), self.alive.clone());
+        #[cfg(feature = "host")]
+        let uid = place.uid;
         let run = move || {
             serve(id, open(&answers), &queue, &answers);
             lock(&answers.finished).ended.push(id);
-            drop((alive, user));
+            drop((alive, place));
         };
         let is_running = os::thread::spawn("trace-file", Box::new(run)).is_ok();
         if is_running {
-            self.open.insert(id, Open { jobs, cancel });
+            let open = Open {
+                jobs,
+                #[cfg(feature = "host")]
+                uid,
+                cancel,
+            };
+            self.open.insert(id, open);
         }
         is_running
     }
@@ -409,7 +441,14 @@ impl Files {
 
     /// Appends `data`. The answer comes through [`take_finished`](Self::take_finished).
     pub(super) fn write(&mut self, id: FileId, data: Bytes, sync: FileSync, close: bool) {
-        let taken = self.send(id, Job::Write { data, sync, close });
+        let held = match self.hold(id, data.len() as u64) {
+            Ok(held) => held,
+            Err(error) => {
+                self.open.remove(&id);
+                return self.answers.put(id, Err(error));
+            }
+        };
+        let taken = self.send(id, Job::Write { data, sync, close, held });
         if !taken {
             self.open.remove(&id);
             self.answers.put(id, Err(closed()));
@@ -420,6 +459,25 @@ impl Files {
                 self.closing.insert(id, open.cancel);
             }
         }
+    }
+
+    /// Charges the user of a file for data that is not written yet, if it is much. The write may never end, and many
+    /// files may have one.
+    #[cfg(feature = "host")]
+    fn hold(&self, id: FileId, bytes: u64) -> Result<Option<Held>, FileError> {
+        let uid = self.open.get(&id).and_then(|open| open.uid);
+        let Some(uid) = uid.filter(|uid| self.is_limited(*uid)) else { return Ok(None) };
+        if bytes <= WAITING_FREE_BYTES {
+            return Ok(None);
+        }
+        let held = self.in_memory.hold(uid, bytes);
+        held.map(Some).map_err(|too_much| FileError { text: too_much.to_string() })
+    }
+
+    #[cfg(not(feature = "host"))]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with `host`")]
+    fn hold(&self, _: FileId, _: u64) -> Result<Option<Held>, FileError> {
+        Ok(None)
     }
 
     /// Appends to `to` the bytes that `from` has so far. The answer is one for `to`.
@@ -539,7 +597,7 @@ impl Job {
     fn run(self, id: FileId, file: &mut Result<FileOutput, FileError>, answers: &Answers) {
         let open = file.as_ref().map_err(Clone::clone);
         let (result, close) = match self {
-            Self::Write { data, sync, close } => {
+            Self::Write { data, sync, close, held } => {
                 let written = open.and_then(|file| {
                     file.append(&data)?;
                     match sync {
@@ -552,6 +610,7 @@ impl Job {
                     }
                 });
                 answers.give_back(data);
+                drop(held);
                 (written, close)
             }
             Self::Share(target, jobs) => {

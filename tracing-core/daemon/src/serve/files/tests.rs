@@ -137,6 +137,47 @@ fn what_is_written_into_memory_is_limited() {
     }
 }
 
+/// Data that no file takes is memory of the daemon, too.
+#[test]
+#[cfg(feature = "host")]
+fn data_that_waits_to_be_written_is_limited() {
+    use crate::system::closer::{Closer, Origin};
+    let mut files = Files::new(Wake::new().unwrap(), true);
+    files.share(1 << 20, 500);
+    // Of which one user may have 4 MiB.
+    files.share_memory(128 << 20);
+    let mut pipes: Vec<_> = (0..4).map(|_| std::io::pipe().unwrap()).collect();
+    let closer = Closer::default();
+    let mut adopt = |writer: &std::io::PipeWriter| {
+        let origin = Origin { client: abi::ids::ClientId::new(1), uid: 7 };
+        let fd = PeerFd::received(writer.try_clone().unwrap().into(), &closer, origin);
+        files.adopt_from_peer(fd, Rights::Daemon).unwrap()
+    };
+    let ids: Vec<_> = pipes.iter().map(|(_, writer)| adopt(writer)).collect();
+    let piece = |kib: usize| Bytes::from(vec![0; kib << 10]);
+    // Nobody reads the pipes.
+    files.write(ids[0], piece(1500), FileSync::No, false);
+    files.write(ids[1], piece(1500), FileSync::No, false);
+    files.write(ids[2], piece(512), FileSync::No, false);
+    files.write(ids[3], piece(1500), FileSync::No, false);
+    // A write to the last one would fail for another reason.
+    drop(pipes.pop());
+    let Input::FileWritten { file, result } = answer(&mut files) else { panic!("no answer") };
+    let error = result.unwrap_err().text;
+    assert!(error.contains("data that waits to be written, of user 7 take"), "{error}");
+    assert_eq!((file, files.memory_of_user(7).map(|of| of.2)), (ids[3], Some(1)));
+    // Files without a limit.
+    let own = files.adopt(pipes[0].1.try_clone().unwrap().into());
+    files.write(own, piece(9000), FileSync::No, false);
+    // It is free when the write was given up.
+    ids[..3].iter().for_each(|id| files.abandon(*id));
+    files.abandon(own);
+    let of_pipes = 3 * (64 << 10);
+    while files.memory_of_user(7).unwrap().0 > of_pipes {
+        std::thread::yield_now();
+    }
+}
+
 /// A user whose file system does not answer cannot take more than a few threads, and nothing from others.
 #[test]
 fn files_being_created_are_limited() {

@@ -5,6 +5,7 @@
 //!   tmpfs, memfd          what is written, in whole pages ──> account of the user, also when the file is closed
 //!   pipe, AF_UNIX socket  what it can hold ─────────────────> account, while it is open; then what may be left in it
 //!   disk and others       nothing
+//!   all files             data that is not written yet ─────> account until it is, if it is much
 //! ```
 //!
 //! The memory lives as long as the file, and anybody who has a descriptor can keep that, so this process cannot see the
@@ -83,7 +84,7 @@ pub(super) struct TooMuch {
 impl fmt::Display for TooMuch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { uid, held, more, max } = self;
-        f.write_str("files in memory (tmpfs, memfd, pipes that are not read) of ")?;
+        f.write_str("files in memory (tmpfs, memfd, pipes that are not read), and data that waits to be written, of ")?;
         match uid {
             Some(uid) => write!(f, "user {uid}")?,
             None => f.write_str("all users")?,
@@ -155,6 +156,16 @@ impl InMemory {
         charge.map(|()| Writing(self, more))
     }
 
+    /// Charges a user for data that waits to be written, until the result is dropped. This does not ask the kernel.
+    pub(super) fn hold(&self, uid: u32, bytes: u64) -> Result<Held, TooMuch> {
+        let mut state = lock(&self.0.state);
+        let charge = self.0.charge(&mut state, uid, bytes);
+        if charge.is_err() {
+            state.refused.note(uid);
+        }
+        charge.map(|()| Held { account: self.clone(), uid, bytes })
+    }
+
     /// Users that have something, or to whom more was refused; some come twice.
     pub(super) fn users(&self) -> Vec<u32> {
         let state = lock(&self.0.state);
@@ -191,6 +202,20 @@ impl Drop for Writing<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.0.0.state);
         state.writing = state.writing.saturating_sub(self.1);
+    }
+}
+
+/// Data of a user waits to be written.
+pub(super) struct Held {
+    account: InMemory,
+    uid: u32,
+    bytes: u64,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        drop(Writing(&self.account, self.bytes));
+        self.account.release(self.uid, self.bytes);
     }
 }
 
