@@ -3,6 +3,7 @@
 
 #[cfg(feature = "host")]
 mod in_memory;
+mod jobs;
 #[cfg(feature = "host")]
 mod kind;
 mod output;
@@ -15,6 +16,7 @@ use bytes::Bytes;
 
 #[cfg(feature = "host")]
 use self::in_memory::{Held, InMemory};
+use self::jobs::{Answers, FinishedJobs, Job, closed, serve};
 use self::output::{FileOutput, failed};
 #[cfg(feature = "host")]
 use super::refusals::Refusals;
@@ -34,54 +36,22 @@ use crate::system::own_user::OwnUser;
 use abi::error::OsError;
 use abi::ids::{FileId, ShellToken};
 use abi::map::SortedMap;
-use abi::sync::{Arc, Mutex, lock};
+use abi::sync::{Arc, lock};
 use os::poll::Wake;
 use os::queue::{Receiver, Sender, queue};
-use service::{FileError, FileSync, Input};
+use service::{FileError, FileSync};
 
 /// How long the end of the daemon waits for unfinished writes. A disk takes less; an unread pipe takes for ever.
 pub(super) const LAST_WRITES: Duration = Duration::from_secs(5);
 
-/// No data is on an account.
-#[cfg(not(feature = "host"))]
-type Held = core::convert::Infallible;
-
 /// Why a file is refused.
 const TOO_MANY: &str = "its user, or all users together, cannot have more files open";
-
-/// A job for the thread of a file.
-enum Job {
-    /// Append `data`, which is on an account until then.
-    Write { data: Bytes, sync: FileSync, close: bool, held: Option<Held> },
-    /// Give a handle of this file and its length to the thread of another file.
-    Share(FileId, Sender<Job>),
-    /// Append the given number of bytes from the start of another file, or fail as that file did.
-    Copy(Result<(OutputFile, u64), FileError>),
-}
 
 /// A file without a thread: [`Files::take_finished`] runs its jobs.
 struct UnthreadedFile {
     id: FileId,
     file: Result<FileOutput, FileError>,
     queue: Receiver<Job>,
-}
-
-/// Where the threads put their answers.
-#[derive(Clone)]
-struct Answers {
-    finished: Arc<Mutex<FinishedJobs>>,
-    wake: Wake,
-}
-
-/// Answers for the service, and the memory of written data.
-#[derive(Default)]
-pub(super) struct FinishedJobs {
-    pub(super) answers: Vec<Input>,
-    pub(super) written_memory: Vec<Bytes>,
-    /// Files that were created, or could not be.
-    created: Vec<(FileId, bool)>,
-    /// Files whose threads have ended.
-    ended: Vec<FileId>,
 }
 
 /// A file that a consumer wants the service to create.
@@ -112,26 +82,6 @@ impl Rights {
             #[cfg(feature = "host")]
             Self::Of(identity) => identity.assume(),
         }
-    }
-}
-
-impl Answers {
-    fn put(&self, file: FileId, result: Result<(), FileError>) {
-        lock(&self.finished).answers.push(Input::FileWritten { file, result });
-        self.wake.wake();
-    }
-
-    fn put_created(&self, file: FileId, token: ShellToken, result: Result<(), FileError>) {
-        let mut finished = lock(&self.finished);
-        finished.created.push((file, result.is_ok()));
-        finished.answers.push(Input::FileCreated { token, result: result.map(|()| file) });
-        drop(finished);
-        self.wake.wake();
-    }
-
-    /// Returns the memory of written data. Called before the answer is put.
-    fn give_back(&self, memory: Bytes) {
-        lock(&self.finished).written_memory.push(memory);
     }
 }
 
@@ -195,7 +145,7 @@ impl Files {
             closing: SortedMap::new(),
             creating: SortedMap::new(),
             unthreaded: (!threads).then(Vec::new),
-            answers: Answers { finished: Arc::default(), wake },
+            answers: Answers::new(wake),
             alive: Some(alive),
             ended,
             drop_timeout: LAST_WRITES,
@@ -400,8 +350,8 @@ impl Files {
         unthreaded.push(UnthreadedFile { id, file: Ok(file.into()), queue });
     }
 
-    /// Starts the thread of a file, which `open`s it first, and has its `place` until it ends. If that fails, each job is
-    /// answered with the error. False if there can be no thread.
+    /// Starts the thread of a file, which `open`s it first, and has its `place` until it ends. If that fails, each job
+    /// is answered with the error. False if there can be no thread.
     fn run(
         &mut self,
         id: FileId,
@@ -441,6 +391,7 @@ impl Files {
 
     /// Appends `data`. The answer comes through [`take_finished`](Self::take_finished).
     pub(super) fn write(&mut self, id: FileId, data: Bytes, sync: FileSync, close: bool) {
+        #[cfg(feature = "host")]
         let held = match self.hold(id, data.len() as u64) {
             Ok(held) => held,
             Err(error) => {
@@ -448,7 +399,14 @@ impl Files {
                 return self.answers.put(id, Err(error));
             }
         };
-        let taken = self.send(id, Job::Write { data, sync, close, held });
+        let write = Job::Write {
+            data,
+            sync,
+            close,
+            #[cfg(feature = "host")]
+            held,
+        };
+        let taken = self.send(id, write);
         if !taken {
             self.open.remove(&id);
             self.answers.put(id, Err(closed()));
@@ -472,12 +430,6 @@ impl Files {
         }
         let held = self.in_memory.hold(uid, bytes);
         held.map(Some).map_err(|too_much| FileError { text: too_much.to_string() })
-    }
-
-    #[cfg(not(feature = "host"))]
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with `host`")]
-    fn hold(&self, _: FileId, _: u64) -> Result<Option<Held>, FileError> {
-        Ok(None)
     }
 
     /// Appends to `to` the bytes that `from` has so far. The answer is one for `to`.
@@ -561,10 +513,6 @@ fn no_thread() -> FileError {
     FileError { text: "the service can start no thread for it".into() }
 }
 
-fn closed() -> FileError {
-    FileError { text: "the file is closed".into() }
-}
-
 impl NewFile {
     /// Creates it, on a thread that is for this file alone if the rights are not those of this process.
     fn create(&self, cancel: Cancel) -> Result<OutputFile, FileError> {
@@ -577,62 +525,6 @@ impl NewFile {
             FileError { text }
         })?;
         OutputFile::create(Path::new(&self.path), cancel).map_err(failed)
-    }
-}
-
-/// Runs the jobs of one file until their sender is dropped.
-fn serve(
-    id: FileId,
-    mut file: Result<FileOutput, FileError>,
-    queue: &Receiver<Job>,
-    answers: &Answers,
-) {
-    while let Some(job) = queue.recv() {
-        job.run(id, &mut file, answers);
-    }
-}
-
-impl Job {
-    /// Runs the job on `file`. Each job is answered, also after the file has failed.
-    fn run(self, id: FileId, file: &mut Result<FileOutput, FileError>, answers: &Answers) {
-        let open = file.as_ref().map_err(Clone::clone);
-        let (result, close) = match self {
-            Self::Write { data, sync, close, held } => {
-                let written = open.and_then(|file| {
-                    file.append(&data)?;
-                    match sync {
-                        FileSync::No => Ok(()),
-                        FileSync::Begin => {
-                            file.file().begin_sync();
-                            Ok(())
-                        }
-                        FileSync::Wait => file.file().sync().map_err(failed),
-                    }
-                });
-                answers.give_back(data);
-                drop(held);
-                (written, close)
-            }
-            Self::Share(target, jobs) => {
-                let shared = open.and_then(|file| file.file().share().map_err(failed));
-                if !jobs.send(Self::Copy(shared)) {
-                    answers.put(target, Err(closed()));
-                }
-                return;
-            }
-            Self::Copy(source) => {
-                let copied = open.and_then(|file| {
-                    let (source, len) = source?;
-                    file.append_from(&source, len)
-                });
-                (copied, false)
-            }
-        };
-        if close || result.is_err() {
-            // Before the answer: a consumer that waits for the end of its session must find a closed file.
-            *file = Err(closed());
-        }
-        answers.put(id, result);
     }
 }
 

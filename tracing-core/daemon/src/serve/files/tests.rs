@@ -4,6 +4,7 @@ use std::io::Seek;
 use super::output::{append_packets, take_back_cut};
 use super::*;
 use crate::system::file::CutShort;
+use service::Input;
 
 /// What `append_packets` leaves of a trace when the file takes only so many bytes of it.
 fn cut_at(limit: usize) -> Vec<u8> {
