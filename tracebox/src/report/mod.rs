@@ -165,7 +165,10 @@ impl Outcome {
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         if let Some(taken) = self.snapshots_alone() {
+            let missed = self.stats.as_ref().map(snapshots_not_taken).unwrap_or_default();
+            let missed = missed.loss_ledger.is_some_and(|ledger| !ledger.entries.is_empty());
             let mut lines = vec![match (&taken.outcomes[..], taken.failed) {
+                ([], 0) if missed => "No snapshot was written".into(),
                 ([], 0) => "No trigger came: no snapshot was written".into(),
                 ([_], _) => "1 snapshot was written".into(),
                 (taken, _) => format!("{} snapshots were written", taken.len()),
@@ -263,7 +266,9 @@ impl Outcome {
     fn losses(&self) -> Vec<String> {
         if self.snapshots_alone().is_some() {
             // Other losses of the session are in its snapshots, or came after them.
-            return self.sources.losses().collect();
+            let not_taken = self.stats.as_ref().map(snapshots_not_taken).unwrap_or_default();
+            let not_taken = losses(&not_taken, self.buffer_setting).into_iter();
+            return not_taken.chain(self.sources.losses()).collect();
         }
         let stats = self.stats.clone().map(|stats| self.without_refusals(stats));
         let mut lost = stats.map(|stats| losses(&stats, self.buffer_setting)).unwrap_or_default();
@@ -322,6 +327,16 @@ impl Outcome {
             _ => format!("Lost: {lost}"),
         }
     }
+}
+
+/// Of what the ledger tells, the triggers for which no snapshot was taken.
+fn snapshots_not_taken(stats: &TraceStats) -> TraceStats {
+    let mut loss_ledger = stats.loss_ledger.clone();
+    if let Some(ledger) = &mut loss_ledger {
+        let not_taken = Some(LossLedgerReason::REASON_SNAPSHOT_NOT_TAKEN);
+        ledger.entries.retain(|entry| entry.reason == not_taken);
+    }
+    TraceStats { loss_ledger, ..TraceStats::default() }
 }
 
 fn count(packets: Option<u64>) -> String {

@@ -166,6 +166,21 @@ fn what_strict_makes_a_failure() {
         ..outcome(Some(overwritten.clone()))
     };
     assert_eq!(code(&taken(vec![good()], 0), true), Ok(()));
+    // What has no copy is in the ledger.
+    let entry = LossLedgerEntry {
+        reason: Some(LossLedgerReason::REASON_SNAPSHOT_NOT_TAKEN),
+        producer_name: Some("game".into()),
+        count: Some(2),
+        ..LossLedgerEntry::default()
+    };
+    let ledger = LossLedger { entries: vec![entry], ..LossLedger::default() };
+    let stats = TraceStats { loss_ledger: Some(ledger), ..overwritten.clone() };
+    let missed = Outcome { stats: Some(stats), ..taken(vec![good()], 0) };
+    assert_eq!(code(&missed, true), Err(EXIT_LOST));
+    let line = "2 snapshots that triggers of game asked for: too many waited, or nobody took them";
+    assert_eq!(missed.losses(), [line]);
+    let missed = Outcome { snapshots: taken(vec![], 0).snapshots, ..missed };
+    assert_eq!(missed.lines(), ["No snapshot was written".to_owned(), format!("Lost: {line}")]);
     assert_eq!(code(&taken(vec![good(), gap], 0), true), Err(EXIT_LOST));
     assert_eq!(code(&taken(vec![], 1), false), Err(1));
     // A service that is too old for copies stopped at the trigger: this is the trace.

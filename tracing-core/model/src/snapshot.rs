@@ -4,7 +4,8 @@
 //!
 //! ```text
 //!   fires ──> delayed ──> due ──> noted ──> told            one place for each trigger
-//!     │                    │      of a consumer that has the session and observes
+//!     │         │          │      of a consumer that has the session and observes
+//!     │         └─ the end ┤
 //!     └─ too many ─────────┴──────────────> lost             the ledger, and the log
 //! ```
 //!
@@ -311,6 +312,9 @@ impl Model for Snapshots {
             Action::End => next.end(),
             Action::NoteEnd => {
                 next.phase = Phase::Ended;
+                let delayed = next.delayed.take();
+                next.due.add(delayed);
+                next.tell(self);
                 if self.keeps(Rule::LostAtEnd) {
                     next.lose();
                 }

@@ -168,8 +168,12 @@ impl Consumers {
         }
     }
 
-    /// Answers the `EnableTracing` of a consumer: its session is over, or never began.
+    /// Answers the `EnableTracing` of a consumer: its session is over, or never began. What happened before is told
+    /// before.
     pub(crate) fn report_disabled(&mut self, client: ClientId, out: &mut EffectQueue, error: &str) {
+        if self.observed.remove(&client) {
+            self.send_observed_to(client, out);
+        }
         let call = self.by_client.get_mut(&client).and_then(|c| c.enable_call.take());
         let response = EnableTracingResponse {
             state: Some(EnableTracingResponseState::Disabled(true)),
@@ -248,9 +252,13 @@ impl Consumers {
     /// Tells each observer what happened in this turn.
     pub(crate) fn send_observed(&mut self, out: &mut EffectQueue) {
         while let Some(client) = self.observed.pop_first() {
-            if let Some(consumer) = self.by_client.get_mut(&client) {
-                consumer.observer.send(client, out);
-            }
+            self.send_observed_to(client, out);
+        }
+    }
+
+    fn send_observed_to(&mut self, client: ClientId, out: &mut EffectQueue) {
+        if let Some(consumer) = self.by_client.get_mut(&client) {
+            consumer.observer.send(client, out);
         }
     }
 }

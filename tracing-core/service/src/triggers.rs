@@ -238,6 +238,16 @@ pub(crate) fn tell_hits(session: &mut Session, consumers: &mut Consumers, cx: &m
     }
 }
 
+/// The session is over: triggers wait for no delay any more. Its consumer is told of them now, before it is told of the
+/// end, or their snapshots are lost while the ledger can still be read.
+pub(crate) fn end_hits(session: &mut Session, consumers: &mut Consumers, cx: &mut Context) {
+    for timer in session.snapshot_hits.end_delays() {
+        cx.timers.cancel(TimerKind::CloneHit, timer);
+    }
+    tell_hits(session, consumers, cx);
+    lose_hits(session, cx);
+}
+
 /// The session is over: nobody is told of the triggers that are due any more.
 pub(crate) fn lose_hits(session: &mut Session, cx: &mut Context) {
     let hits = session.snapshot_hits.take_due();
@@ -251,6 +261,6 @@ pub(crate) fn lose_hits(session: &mut Session, cx: &mut Context) {
     }
     cx.out.error(format!(
         "session {id} ended before a consumer was told of its triggers, so snapshots were not taken: {count}; attach a \
-         consumer that takes them, and let it record until the delays of triggers are over"
+         consumer that takes them"
     ));
 }

@@ -119,7 +119,7 @@ impl Service {
             Step::Finalise(_) => stop::finalise(session, cx),
             Step::NoteEnd(_) => {
                 stop::note_end(session, cx);
-                triggers::lose_hits(session, cx);
+                triggers::end_hits(session, consumers, cx);
             }
             Step::FinishFile(_) => write::finish(session, cx),
             Step::ReportEnd(_) => stop::report_end(session, consumers, cx),

@@ -46,6 +46,12 @@ pub(crate) fn flush(
         session.unread_events.add_lifecycle(Lifecycle::FlushStarted, cx.now.boot_ns);
     }
     let id = session.id;
+    let is_clone = matches!(then, FlushThen::Clone(..));
+    if is_clone && session.state().is_settled() && !session.work.scrapes_for_end() {
+        // All that its producers wrote is in the buffers.
+        let success = session.final_flush != FinalFlush::Failed;
+        return cx.then(Step::AfterFlush { session: id, then, success });
+    }
     let refusal = if session.flushes.len() > cx.config.limits.flushes_pending_max {
         Some(SessionError::TooManyFlushes(id))
     } else if session.state() != SessionState::Started {

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   trigger ──> its delay runs ──> due ──> told, once the session has a consumer that observes such triggers
-//!                                   └────> lost, if the session ends before
+//!                    │              └────> lost, if there is none when the session ends
+//!                    └─ the end of the session ends it
 //! ```
 //!
 //! Upstream drops what is due while the session is detached, or its consumer observes something else. How many there

@@ -6,7 +6,8 @@ use super::triggers::{fire, observe_clones, observed, session, trigger, waiting}
 use super::*;
 use abi::ids::CallId;
 use protos::TraceConfigTriggerConfigTriggerMode as Mode;
-use protos::{LossLedgerReason, LossLedgerUnit};
+use protos::{LossLedgerReason, LossLedgerUnit, ObserveEventsResponse};
+use protozero::Message as _;
 
 /// Takes snapshots for "a" and "b", after so many milliseconds.
 fn snapshots(delays_ms: [u32; 2]) -> TraceConfig {
@@ -101,12 +102,14 @@ fn what_nobody_asks_for_is_in_the_ledger_at_the_end() {
     shell.advance_ms(1);
     assert_eq!(lost(&mut shell, &consumer), None, "they may still be told");
     consumer.disable(&mut shell);
-    assert_eq!(lost(&mut shell, &consumer), Some(2));
-    assert!(log_has(&shell, "so snapshots were not taken: 2"), "{:?}", shell.log);
-    // One becomes due after the end.
+    // The delay of one runs at the end.
+    assert_eq!(lost(&mut shell, &consumer), Some(3));
+    assert!(log_has(&shell, "so snapshots were not taken: 3"), "{:?}", shell.log);
+    // One comes after the end.
+    fire(&mut shell, &producer, &["b"]);
     let lines = shell.log.len();
     shell.advance_ms(1000);
-    assert_eq!(lost(&mut shell, &consumer), Some(3));
+    assert_eq!(lost(&mut shell, &consumer), Some(4));
     let uids = &shell.log_uids[lines..];
     assert!(!uids.is_empty() && uids.iter().all(Option::is_some), "on the account of its user");
     let lines = shell.log.len();
@@ -114,17 +117,28 @@ fn what_nobody_asks_for_is_in_the_ledger_at_the_end() {
     assert!(!shell.log[lines..].iter().any(|(_, line)| line.contains("snapshots")));
 }
 
-/// A consumer that takes snapshots may still take those that become due when the session is over.
+/// There is nothing more to record: a consumer that takes snapshots is told at once, and then of the end.
 #[test]
-fn what_becomes_due_after_the_end_is_told() {
+fn a_delay_ends_with_the_session() {
     let mut shell = Shell::new();
     let (producer, consumer) = session(&mut shell, snapshots([10, 10]));
     let call = observe_clones(&mut shell, &consumer);
-    fire(&mut shell, &producer, &["a"]);
+    fire(&mut shell, &producer, &["a", "b"]);
+    shell.take_replies(consumer.client);
     consumer.disable(&mut shell);
-    shell.advance_ms(10);
-    assert_eq!(told(&mut shell, &consumer, call), ["a"]);
+    let replies = shell.take_replies(consumer.client);
+    // Two events, and then the end.
+    let hits = replies[..2].iter().map(|reply| {
+        let response = ObserveEventsResponse::decode(reply.response.as_ref().unwrap()).unwrap();
+        response.events?.clone_trigger_hit?.trigger_name
+    });
+    assert!(hits.eq(["a", "b"].map(|name| Some(name.to_owned()))), "{replies:?}");
     assert_eq!(lost(&mut shell, &consumer), None);
+    assert_eq!(shell.service.footprint().delayed_hits, 0);
+    // One may come later, and be taken.
+    fire(&mut shell, &producer, &["b"]);
+    shell.advance_ms(10);
+    assert_eq!(told(&mut shell, &consumer, call), ["b"]);
 }
 
 /// Nobody reads the ledger of a session that is gone: the log tells.
@@ -152,7 +166,9 @@ fn a_trigger_without_room_after_the_end_is_in_the_ledger() {
     fire(&mut shell, &producer, &["a"]);
     consumer.disable(&mut shell);
     fire(&mut shell, &producer, &["a"]);
-    assert_eq!(lost(&mut shell, &consumer), Some(1), "the delay of the first one runs");
+    assert_eq!(lost(&mut shell, &consumer), Some(1), "the first one");
+    fire(&mut shell, &producer, &["a"]);
+    assert_eq!(lost(&mut shell, &consumer), Some(2), "the delay of the second one runs");
 }
 
 /// Those that wait for a consumer count among those whose delay runs. What is too much is lost at once, and told.
