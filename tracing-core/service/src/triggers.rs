@@ -166,7 +166,9 @@ fn takes(
 fn handle_hit(session: &mut Session, hit: TriggerHit, producer: &mut Producer, cx: &mut Context) {
     let first = !std::mem::replace(&mut session.triggered, true);
     let (id, delay_ms) = (session.id, hit.delay_ms);
-    session.unread_events.add_trigger(hit.clone());
+    if !session.unread_events.add_trigger(hit.clone()) {
+        session.add_loss(producer.loss(Reason::TriggersDropped), cx);
+    }
     session.snapshot_clocks(&cx.now);
     match (session.triggers.mode, session.state()) {
         (TriggerMode::Start, SessionState::Configured) if first => {

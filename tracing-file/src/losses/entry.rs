@@ -65,6 +65,10 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
             "what came after the file was as long as it may be (max_file_size_bytes)".to_owned()
         }
         Reason::REASON_SNAPSHOT_NOT_TAKEN => snapshots(entry, &who),
+        Reason::REASON_TRIGGERS_DROPPED => {
+            let triggers = amount(entry, ("trigger", "triggers"));
+            format!("{triggers} of {who}: the session had as many as it keeps until it is read")
+        }
         Reason::REASON_OTHERS => {
             format!("losses of other programs: {}", entry.count.unwrap_or(0))
         }

@@ -69,6 +69,8 @@ pub(crate) enum Reason {
     LockedOut,
     /// A producer activated a trigger, and no consumer was told to take the snapshot that the trigger asks for.
     SnapshotNotTaken,
+    /// A producer activated a trigger, and the session kept as many as it may until it is read.
+    TriggersDropped,
 }
 
 impl From<Cut> for Reason {
@@ -103,6 +105,7 @@ impl Reason {
             // Whole producers, and instances of those that were connected before.
             Self::LockedOut => (R::REASON_LOCKED_OUT, U::UNIT_LOSSES),
             Self::SnapshotNotTaken => (R::REASON_SNAPSHOT_NOT_TAKEN, U::UNIT_SNAPSHOTS),
+            Self::TriggersDropped => (R::REASON_TRIGGERS_DROPPED, U::UNIT_TRIGGERS),
         }
     }
 }

@@ -99,14 +99,17 @@ impl UnreadEvents {
         }
     }
 
-    /// Keeps a trigger. If there are too many, those go that are in the trace; else the new one.
-    pub(crate) fn add_trigger(&mut self, hit: TriggerHit) {
+    /// Keeps a trigger. If there are too many, those go that are in the trace; else the new one, and the result is
+    /// false.
+    #[must_use]
+    pub(crate) fn add_trigger(&mut self, hit: TriggerHit) -> bool {
         if self.triggers.len() >= self.limits.triggers_received_max {
-            let Some(emitted) = self.triggers_emitted.checked_sub(1) else { return };
+            let Some(emitted) = self.triggers_emitted.checked_sub(1) else { return false };
             self.triggers.pop_front();
             self.triggers_emitted = emitted;
         }
         self.triggers.push_back(hit);
+        true
     }
 
     /// Drops the triggers that a clone has taken over, which came in that order.

@@ -1,11 +1,11 @@
 //! Triggers that producers activate, and the sessions that wait for them.
 
-use super::*;
+use super::{ledger, *};
 use protos::consumer_port::Request as ConsumerRequest;
 use protos::producer_port::Request;
 use protos::{
-    CloneSessionRequest, CloneSessionRequestSelector as Selector, ObservableEvents,
-    ObservableEventsType, ObserveEventsResponse, TraceConfigTriggerConfig,
+    CloneSessionRequest, CloneSessionRequestSelector as Selector, LossLedgerReason, LossLedgerUnit,
+    ObservableEvents, ObservableEventsType, ObserveEventsResponse, TraceConfigTriggerConfig,
     TraceConfigTriggerConfigTrigger as Trigger, TraceConfigTriggerConfigTriggerMode as Mode,
 };
 use protozero::Message as _;
@@ -471,6 +471,28 @@ fn long_names_of_producers_are_cut() {
     };
     let name = packets.iter().find_map(of).unwrap();
     assert_eq!(name.len(), service::limits::NAME_BYTES_MAX);
+}
+
+#[test]
+fn triggers_that_are_not_kept_are_in_the_ledger() {
+    let mut shell = Shell::with(|config| config.limits.triggers_received_max = 3);
+    let (producer, consumer) = session(&mut shell, stopping(vec![trigger("a", 60_000)]));
+    for _ in 0..3 {
+        fire(&mut shell, &producer, &["a"]);
+    }
+    assert_eq!(ledger::ledger(&mut shell, &consumer), []);
+    for _ in 0..2 {
+        fire(&mut shell, &producer, &["a"]);
+    }
+    let entries = ledger::ledger(&mut shell, &consumer);
+    let told = entries.iter().map(|e| (e.reason, e.unit, e.count, e.producer_name.as_deref()));
+    let reason = Some(LossLedgerReason::REASON_TRIGGERS_DROPPED);
+    let unit = Some(LossLedgerUnit::UNIT_TRIGGERS);
+    assert!(told.eq([(reason, unit, Some(2), Some("mock_producer"))]), "{entries:?}");
+    // Those that were read make room.
+    consumer.read(&mut shell);
+    fire(&mut shell, &producer, &["a"]);
+    assert_eq!(ledger::ledger(&mut shell, &consumer)[0].count, Some(2));
 }
 
 #[test]

@@ -49,6 +49,8 @@ impl LossLedgerReason {
     /// A producer activated a trigger of CLONE_SNAPSHOT mode, and no snapshot was taken: too many waited for theirs, or the
     /// session ended before a consumer asked for them.
     pub const REASON_SNAPSHOT_NOT_TAKEN: Self = Self(18);
+    /// Triggers that a producer activated are not in the trace: the session keeps 4096 until it is read.
+    pub const REASON_TRIGGERS_DROPPED: Self = Self(19);
 }
 
 impl protozero::Enumeration for LossLedgerReason {
@@ -73,6 +75,7 @@ impl protozero::Enumeration for LossLedgerReason {
         ("REASON_FILE_FULL", 16),
         ("REASON_DROPPED_AT_END", 17),
         ("REASON_SNAPSHOT_NOT_TAKEN", 18),
+        ("REASON_TRIGGERS_DROPPED", 19),
     ];
     #[inline] fn from_i32(value: i32) -> Self { Self(value) }
     #[inline] fn to_i32(self) -> i32 { self.0 }
@@ -93,6 +96,7 @@ impl LossLedgerUnit {
     pub const UNIT_LOSSES: Self = Self(5);
     pub const UNIT_PATCHES: Self = Self(6);
     pub const UNIT_SNAPSHOTS: Self = Self(7);
+    pub const UNIT_TRIGGERS: Self = Self(8);
 }
 
 impl protozero::Enumeration for LossLedgerUnit {
@@ -106,6 +110,7 @@ impl protozero::Enumeration for LossLedgerUnit {
         ("UNIT_LOSSES", 5),
         ("UNIT_PATCHES", 6),
         ("UNIT_SNAPSHOTS", 7),
+        ("UNIT_TRIGGERS", 8),
     ];
     #[inline] fn from_i32(value: i32) -> Self { Self(value) }
     #[inline] fn to_i32(self) -> i32 { self.0 }
