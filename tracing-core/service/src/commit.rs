@@ -8,7 +8,10 @@
 //! memory on the account of the service. The reader asks for each page once, and a producer could remove it later: see
 //! [`producers::memory`](crate::producers).
 
-use protos::{CommitDataRequest, CommitDataRequestChunkToPatch, CommitDataRequestChunksToMove};
+use protos::{
+    CommitDataRequest, CommitDataRequestChunkToPatch, CommitDataRequestChunksToMove,
+    CommitDataRequestDroppedPackets,
+};
 
 use super::accounts::User;
 use super::buffers::Buffers;
@@ -19,6 +22,7 @@ use super::producers::Producer;
 use crate::buffer::{ChunkMeta, ChunkPatches, Patch, TraceBuffer};
 use crate::limits;
 use abi::ids::{BufferId, ChunkId, WriterId};
+use abi::map::BlockMap;
 use abi::shm::{ChunkHeader, LOSS_MARK_CHUNK_IDX, SmbReader};
 
 /// Takes chunks of producers into buffers, committed or scraped, and counts what it refuses.
@@ -35,6 +39,8 @@ pub(crate) struct ChunkIntake {
     /// Kept between commits, so that none allocates.
     pub(crate) scratch: Vec<u8>,
     patches: Vec<Patch>,
+    /// See [`take_dropped`](Self::take_dropped).
+    dropped: BlockMap<BufferId, u64>,
 }
 
 fn count(counter: &mut u64, by: usize) {
@@ -53,6 +59,7 @@ impl ChunkIntake {
         cx: &mut Context,
     ) -> Option<usize> {
         let (moves, patches) = (&request.chunks_to_move, &request.chunks_to_patch);
+        let before_dropped = moves.len().saturating_add(patches.len());
         for (index, chunk) in moves.iter().enumerate().skip(from) {
             if cx.work >= end {
                 return Some(index);
@@ -68,7 +75,30 @@ impl ChunkIntake {
             let entries = chunk.patches.len().saturating_add(1) as u64;
             cx.spend(limits::WORK_PER_ENTRY.saturating_mul(entries));
         }
+        let told = request.dropped_packets.iter().enumerate();
+        for (index, dropped) in told.skip(from.saturating_sub(before_dropped)) {
+            if cx.work >= end {
+                return Some(before_dropped.saturating_add(index));
+            }
+            self.note_dropped(producer, dropped);
+            cx.spend(limits::WORK_PER_ENTRY);
+        }
         None
+    }
+
+    /// A producer tells that its writers dropped packets. What it says of buffers that are not its own is left out.
+    fn note_dropped(&mut self, producer: &Producer, told: &CommitDataRequestDroppedPackets) {
+        let buffer = BufferId::new(told.target_buffer.unwrap_or(0) as u16);
+        let packets = told.packets.unwrap_or(0);
+        if packets > 0 && producer.allowed.contains(&buffer) {
+            let sum = self.dropped.get_or_insert_with(buffer, || 0);
+            *sum = sum.saturating_add(packets);
+        }
+    }
+
+    /// What producers told since the last call: packets that their writers dropped, by buffer.
+    pub(crate) fn take_dropped(&mut self) -> BlockMap<BufferId, u64> {
+        std::mem::take(&mut self.dropped)
     }
 
     /// How much was refused so far that its producer had no right to, or that broke the protocol.

@@ -51,6 +51,10 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
             let patches = amount(entry, ("patch", "patches"));
             format!("{patches} of {who}, which broke the protocol, and the packets that lack them")
         }
+        Reason::REASON_DROPPED => {
+            let packets = amount(entry, PACKETS);
+            format!("{packets} that {who} dropped because its shared memory was full")
+        }
         Reason::REASON_DROPPED_AT_END => {
             let packets = amount(entry, PACKETS);
             format!("{packets} that {who} dropped just before the session ended")

@@ -158,6 +158,14 @@ fn losses_of_the_ledger() {
          only (lockdown_mode)"
     );
     assert_eq!(
+        line(Reason::REASON_DROPPED, 2, false, None),
+        "2 packets that game (pid 7) dropped because its shared memory was full"
+    );
+    assert_eq!(
+        line(Reason::REASON_TRIGGERS_DROPPED, 1, false, None),
+        "1 trigger of game (pid 7): the session had as many as it keeps until it is read"
+    );
+    assert_eq!(
         line(Reason::REASON_DROPPED_AT_END, 0, true, None),
         "perhaps packets that game (pid 7) dropped just before the session ended"
     );

@@ -62,9 +62,23 @@ fn recorded(config: &Config, work: impl FnOnce()) -> (Vec<u8>, u64) {
     session.start().expect("a start");
     work();
     session.stop().expect("an end");
+    // The packets that opened sequences again were dropped, too.
+    let told = dropped(&session.stats().expect("statistics"));
+    let of_events = lost_events() - lost;
+    assert!(
+        told >= of_events && (of_events > 0 || told == 0),
+        "{told} packets, {of_events} events"
+    );
     let mut trace = Vec::new();
     session.read_into(&mut trace).expect("a trace");
     (trace, lost_events() - lost)
+}
+
+/// How many packets the session's ledger says were dropped.
+fn dropped(stats: &protos::TraceStats) -> u64 {
+    let entries = stats.loss_ledger.iter().flat_map(|ledger| &ledger.entries);
+    let dropped = entries.filter(|e| e.reason == Some(protos::LossLedgerReason::REASON_DROPPED));
+    dropped.filter_map(|entry| entry.count).sum()
 }
 
 /// Every event is on a track that its sequence has described since its opening, with all its ancestors.

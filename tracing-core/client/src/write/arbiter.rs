@@ -32,7 +32,7 @@ use crate::write::patches::PatchList;
 use crate::write::policy::{BufferExhaustedPolicy, Park, StallSchedule, Waker};
 use crate::write::reservations::Reservations;
 use crate::write::state::{ArbiterOptions, ArbiterState, Due, Item, Outgoing, SPARE_MAX};
-use crate::write::writers::{Target, Writers};
+use crate::write::writers::{DropCounter, Target, Writers};
 use abi::ids::{BufferId, FlushId, ReservationId, WriterId};
 use abi::shm::{ChunkHeader, Smb, WritableChunk};
 use abi::sync::{Arc, AtomicU64, Mutex, lock};
@@ -120,23 +120,24 @@ impl Arbiter {
 
     // ------------------------------------------------------------ for data sources
 
-    /// Takes an id for a writer whose packets go to `target`, if there is one, and if its packets are wanted.
-    pub(super) fn register_writer(&self, target: Target) -> Option<WriterId> {
-        let id = self.with(|state| {
+    /// Takes an id for a writer whose packets go to `target`, if there is one, and if its packets are wanted. With the
+    /// counter of the packets that it drops.
+    pub(super) fn register_writer(&self, target: Target) -> Option<(WriterId, DropCounter)> {
+        let writer = self.with(|state| {
             let buffer = state.reservations.buffer(target);
             let aborted =
                 matches!(target, Target::Reservation(_)) && buffer.is_some_and(BufferId::is_none);
             if state.disconnected || aborted {
                 return None;
             }
-            let id = state.writers.add(target)?;
+            let (id, dropped) = state.writers.add(target)?;
             if let Some(buffer) = buffer {
                 state.send_registration(id, buffer);
             }
-            Some(id)
+            Some((id, dropped))
         });
         self.0.waker.wake();
-        id
+        writer
     }
 
     /// Reserves a buffer that the service will name later, if a number is left.
@@ -158,6 +159,8 @@ impl Arbiter {
     fn resolve(&self, reservation: ReservationId, buffer: BufferId) {
         let dropped = self.with(|state| {
             let held = state.reservations.resolve(reservation, buffer)?;
+            // Before those that are gone are forgotten.
+            state.tell_drops(None);
             let writers = state.writers.resolve(reservation);
             if !buffer.is_none() {
                 writers.into_iter().for_each(|id| state.send_registration(id, buffer));
@@ -220,6 +223,7 @@ impl Arbiter {
                 }
                 state.outbox.push_back(Item::Scrape);
             }
+            state.tell_drops(None);
             state.pending().ack_flush(id);
             state.due = Due::Now;
         });
@@ -428,6 +432,9 @@ impl Arbiter {
     pub(super) fn release_writer(&self, id: WriterId) {
         let is_registered = self.with(|state| {
             let target = state.writers.target(id);
+            if !state.disconnected {
+                state.tell_drops(Some(id));
+            }
             state.writers.remove(id);
             let buffer = target.and_then(|target| state.reservations.buffer(target));
             matches!(target, Some(Target::Buffer(_))) || buffer.is_some_and(|it| !it.is_none())

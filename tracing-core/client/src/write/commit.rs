@@ -3,7 +3,7 @@
 use protos::producer_port::Request;
 use protos::{
     CommitDataRequest, CommitDataRequestChunkToPatch, CommitDataRequestChunkToPatchPatch,
-    CommitDataRequestChunksToMove,
+    CommitDataRequestChunksToMove, CommitDataRequestDroppedPackets,
 };
 use protozero::wire::varint::padded;
 
@@ -90,6 +90,8 @@ const PATCHES_RESERVED: usize = 256;
 pub(super) struct PendingCommit {
     moves: Vec<Move>,
     patches: Vec<LatePatch>,
+    /// Packets that writers dropped, by buffer.
+    dropped: Vec<(BufferId, u64)>,
     flush: Option<FlushId>,
     /// Sizes of the chunks in it, headers included.
     pub(super) chunk_bytes: usize,
@@ -126,7 +128,7 @@ impl PendingCommit {
         self.moves.push(Move { page_idx: 0, chunk_idx: LOSS_MARK_CHUNK_IDX, buffer, content });
     }
 
-    /// Adds all of `other` for `buffer`. It must not acknowledge a flush, nor have patches.
+    /// Adds all of `other` for `buffer`. It must not acknowledge a flush, nor have patches or dropped packets.
     pub(super) fn append(&mut self, other: Self, buffer: BufferId) {
         self.chunk_bytes += other.chunk_bytes;
         self.moves.extend(other.moves.into_iter().map(|entry| Move { buffer, ..entry }));
@@ -176,13 +178,21 @@ impl PendingCommit {
         self.patches.push(LatePatch { buffer, writer, patch });
     }
 
+    /// Tells that writers dropped `packets` for `buffer`.
+    pub(super) fn add_dropped(&mut self, buffer: BufferId, packets: u64) {
+        match self.dropped.iter_mut().find(|(known, _)| *known == buffer) {
+            Some((_, sum)) => *sum += packets,
+            None => self.dropped.push((buffer, packets)),
+        }
+    }
+
     /// Acknowledges flush `id`, and all older ones, with this commit.
     pub(super) fn ack_flush(&mut self, id: FlushId) {
         self.flush = Some(self.flush.map_or(id, |old| old.max(id)));
     }
 
     /// The requests of this commit: one, or several if one would not fit into a frame. Moves come before
-    /// patches, both in order; the flush id is in the last request.
+    /// patches, both in order, and then what was dropped; the flush id is in the last request.
     ///
     /// With a reader the memory is not shared, and chunks travel by value. The commit is empty afterwards, and keeps
     /// its memory.
@@ -233,6 +243,14 @@ impl PendingCommit {
             }
         }
         self.patches.clear();
+        for (buffer, packets) in self.dropped.drain(..) {
+            let dropped = CommitDataRequestDroppedPackets {
+                target_buffer: Some(u32::from(buffer.get())),
+                packets: Some(packets),
+                ..Default::default()
+            };
+            split.with_space_for(ENTRY_BYTES).dropped_packets.push(dropped);
+        }
         self.chunk_bytes = 0;
         split.current.flush_request_id = self.flush.take().map(|id| id.get());
         split.done.push(Request::CommitData(split.current));

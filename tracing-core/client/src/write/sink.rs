@@ -24,10 +24,11 @@ use crate::write::arbiter::Arbiter;
 use crate::write::commit::LossMark;
 use crate::write::patches::PatchList;
 use crate::write::policy::BufferExhaustedPolicy;
-use crate::write::writers::Target;
+use crate::write::writers::{DropCounter, Target};
 use abi::ids::{ChunkId, WriterId};
 use abi::shm::{ChunkFlags, ChunkHeader, Packets, WritableChunk};
 use abi::shm::{FRAGMENT_HEADER_BYTES, ShortFragment};
+use abi::sync::Ordering;
 
 /// A packet does not begin in a chunk with less room: header and a few fields
 /// (`trace_writer_impl.cc`).
@@ -58,11 +59,14 @@ pub(super) struct ChunkSink {
     pub(super) state: SinkState,
     /// Times that dropping began.
     pub(super) drop_count: u64,
+    /// Packets that were dropped. The arbiter tells the service.
+    dropped: DropCounter,
 }
 
 impl ChunkSink {
     pub(super) fn new(
         home: Option<(Arbiter, WriterId)>,
+        dropped: DropCounter,
         target: Target,
         policy: BufferExhaustedPolicy,
     ) -> Self {
@@ -75,6 +79,7 @@ impl ChunkSink {
             patches: PatchList::default(),
             state: SinkState::Ready,
             drop_count: 0,
+            dropped,
         }
     }
 
@@ -127,6 +132,17 @@ impl ChunkSink {
         arbiter.acquire(header, policy)
     }
 
+    /// Packets that were dropped.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Counts packets that were dropped.
+    #[cold]
+    pub(super) fn count_dropped(&self, packets: u64) {
+        self.dropped.fetch_add(packets, Ordering::Relaxed);
+    }
+
     /// Packets are lost from here on. The chunk of the writer was returned before; it told the loss if `is_told`.
     fn start_dropping(&mut self, state: SinkState, is_told: bool) {
         let is_new = !self.is_dropping();
@@ -165,11 +181,12 @@ impl ChunkSink {
     #[inline(never)]
     fn begin_slow(&mut self) -> Result<Range, WriteError> {
         let range = match self.begin_in_chunk() {
-            Some(range) => range,
-            None => {
-                self.begin_in_new_chunk()?;
-                self.begin_in_chunk().ok_or(WriteError::Exhausted)?
-            }
+            Some(range) => Some(range),
+            None => self.begin_in_new_chunk().ok().and_then(|()| self.begin_in_chunk()),
+        };
+        let Some(range) = range else {
+            self.count_dropped(1);
+            return Err(WriteError::Exhausted);
         };
         self.send_patches();
         Ok(range)
@@ -202,6 +219,7 @@ impl ChunkSink {
             chunk.abandon_fragment();
         }
         self.return_chunk();
+        self.count_dropped(1);
         self.start_dropping(state, true);
     }
 }

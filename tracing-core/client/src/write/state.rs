@@ -230,6 +230,21 @@ impl ArbiterState {
         }
     }
 
+    /// Adds to the pending commit how many packets writers dropped that the service was not told of: those of one
+    /// writer, or of all.
+    pub(super) fn tell_drops(&mut self, of: Option<WriterId>) {
+        let Self { writers, reservations, .. } = self;
+        let buffer = |target| reservations.buffer(target).filter(|buffer| !buffer.is_none());
+        let mut drops = Vec::new();
+        match of {
+            Some(writer) => drops.extend(writers.untold_drops_of(writer, buffer)),
+            None => writers.tell_drops(buffer, |buffer, packets| drops.push((buffer, packets))),
+        }
+        for (buffer, packets) in drops {
+            self.pending().add_dropped(buffer, packets);
+        }
+    }
+
     /// The pending commit has something new. True if the transport has to know.
     pub(super) fn set_due(&mut self, is_urgent: bool) -> bool {
         let before = self.due;

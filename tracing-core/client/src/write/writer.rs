@@ -11,7 +11,7 @@ use crate::write::commit::FlushCallback;
 use crate::write::policy::BufferExhaustedPolicy;
 use crate::write::short::ShortPacket;
 use crate::write::sink::{ChunkSink, SinkState};
-use crate::write::writers::Target;
+use crate::write::writers::{DropCounter, Target};
 use abi::ids::{BufferId, WriterId};
 
 /// While packets are dropped, a chunk is asked for again after this many bytes, because each attempt locks
@@ -53,19 +53,23 @@ impl Arbiter {
         policy: BufferExhaustedPolicy,
     ) -> TraceWriter {
         let target = target.into();
-        let id = self.register_writer(target);
-        TraceWriter::new(id.map(|id| (self.clone(), id)), target, policy)
+        let (home, dropped) = match self.register_writer(target) {
+            Some((id, dropped)) => (Some((self.clone(), id)), dropped),
+            None => (None, DropCounter::default()),
+        };
+        TraceWriter::new(home, dropped, target, policy)
     }
 }
 
 impl TraceWriter {
     fn new(
         home: Option<(Arbiter, WriterId)>,
+        dropped: DropCounter,
         target: Target,
         policy: BufferExhaustedPolicy,
     ) -> Self {
         Self {
-            stream: StreamOf::new(ChunkSink::new(home, target, policy)),
+            stream: StreamOf::new(ChunkSink::new(home, dropped, target, policy)),
             first: true,
             dropped_since: None,
             short_bytes: 0,
@@ -74,7 +78,8 @@ impl TraceWriter {
 
     /// A writer without an arbiter, which drops all its packets. Its id is 0.
     pub fn null() -> Self {
-        Self::new(None, BufferId::new(0).into(), BufferExhaustedPolicy::Drop)
+        let target = BufferId::new(0).into();
+        Self::new(None, DropCounter::default(), target, BufferExhaustedPolicy::Drop)
     }
 
     /// Begins a packet; it ends when the returned writer is dropped.
@@ -200,6 +205,19 @@ impl TraceWriter {
     /// Whether the last packet was dropped, because there was no free chunk or it could not be finished.
     pub fn is_dropping(&self) -> bool {
         self.stream.sink().is_dropping()
+    }
+
+    /// Packets that were dropped.
+    ///
+    /// The service is told of them with the next flush of their session, or when this writer is dropped. Then they are
+    /// in the session's ledger of losses.
+    pub fn dropped_packets(&self) -> u64 {
+        self.stream.sink().dropped()
+    }
+
+    /// Counts packets as dropped that were not begun, because [`is_dropping`](Self::is_dropping) said that they would be.
+    pub fn count_dropped(&mut self, packets: u64) {
+        self.stream.sink().count_dropped(packets);
     }
 
     /// How many times packets began to be dropped.

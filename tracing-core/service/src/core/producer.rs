@@ -242,6 +242,13 @@ impl Service {
                 self.sessions.note_loss(Some(id), &loss, cx);
             }
         }
+        for (buffer, packets) in self.commits.take_dropped() {
+            cx.spend(limits::WORK_PER_ENTRY.saturating_mul(self.sessions.len() as u64));
+            if let Some(session) = self.sessions.of_buffer(buffer) {
+                let amount = Amount::exactly(packets);
+                session.add_loss(Loss { amount, ..producer.loss(Reason::Dropped) }, cx);
+            }
+        }
         let moves = &request.chunks_to_move;
         let moved = from..next.unwrap_or(moves.len()).min(moves.len());
         self.request_clears_of_rings(moves.get(moved).unwrap_or_default());

@@ -71,6 +71,8 @@ pub(crate) enum Reason {
     SnapshotNotTaken,
     /// A producer activated a trigger, and the session kept as many as it may until it is read.
     TriggersDropped,
+    /// Writers of a producer dropped packets, and it told how many.
+    Dropped,
 }
 
 impl From<Cut> for Reason {
@@ -105,6 +107,7 @@ impl Reason {
             // Whole producers, and instances of those that were connected before.
             Self::LockedOut => (R::REASON_LOCKED_OUT, U::UNIT_LOSSES),
             Self::SnapshotNotTaken => (R::REASON_SNAPSHOT_NOT_TAKEN, U::UNIT_SNAPSHOTS),
+            Self::Dropped => (R::REASON_DROPPED, U::UNIT_PACKETS),
             Self::TriggersDropped => (R::REASON_TRIGGERS_DROPPED, U::UNIT_TRIGGERS),
         }
     }

@@ -8,11 +8,13 @@ pub struct CommitDataRequest {
     pub chunks_to_patch: Vec<CommitDataRequestChunkToPatch>,
     /// Answers the service's flush of this id: everything before it is committed now.
     pub flush_request_id: Option<u64>,
+    pub dropped_packets: Vec<CommitDataRequestDroppedPackets>,
     /// Fields this build does not know, verbatim.
     pub unknown_fields: protozero::UnknownFields,
 }
 
 rt::owned! { CommitDataRequest;
+    repeated dropped_packets = 50001 as Nested(CommitDataRequestDroppedPackets);
     optional flush_request_id = 3 as Uint64;
     repeated chunks_to_patch = 2 as Nested(CommitDataRequestChunkToPatch);
     repeated chunks_to_move = 1 as Nested(CommitDataRequestChunksToMove);
@@ -23,6 +25,7 @@ rt::writer! { CommitDataRequestWriter, "perfetto.protos.CommitDataRequest";
     message chunks_to_patch(CommitDataRequestChunkToPatchWriter<'_>) = 2, chunks_to_patch_raw;
     /// Answers the service's flush of this id: everything before it is committed now.
     value flush_request_id(u64) = 3 as uint64;
+    message dropped_packets(CommitDataRequestDroppedPacketsWriter<'_>) = 50001, dropped_packets_raw;
 }
 
 #[cfg(feature = "readers")]
@@ -35,6 +38,7 @@ rt::reader! {
     many {
         ChunksToMove(CommitDataRequestChunksToMoveReader<'a>) chunks_to_move = 10 as Message;
         ChunksToPatch(CommitDataRequestChunkToPatchReader<'a>) chunks_to_patch = 18 as Message;
+        DroppedPackets(CommitDataRequestDroppedPacketsReader<'a>) dropped_packets = 400010 as Message;
     }
 }
 
@@ -43,6 +47,7 @@ d::describe! { CommitDataRequest, d::message("perfetto.protos.CommitDataRequest"
     d::repeated("chunks_to_move", 1, d::of!(CommitDataRequestChunksToMove)),
     d::repeated("chunks_to_patch", 2, d::of!(CommitDataRequestChunkToPatch)),
     d::optional("flush_request_id", 3, d::Kind::Uint64),
+    d::repeated("dropped_packets", 50001, d::of!(CommitDataRequestDroppedPackets)),
 ]) }
 
 /// One complete chunk. A chunk that is scraped or sent by value is in the message itself.
@@ -210,4 +215,42 @@ rt::reader! {
 d::describe! { CommitDataRequestChunkToPatchPatch, d::message("perfetto.protos.CommitDataRequest.ChunkToPatch.Patch", &[
     d::optional("offset", 1, d::Kind::Uint32),
     d::optional("data", 2, d::Kind::Bytes),
+]) }
+
+/// Packets that writers dropped because there was no free chunk, since the producer told of it last. Upstream has no such
+/// message: its producers do not send it, and its services skip it.
+#[derive(Clone, PartialEq, Default)]
+pub struct CommitDataRequestDroppedPackets {
+    /// The buffer that they were for.
+    pub target_buffer: Option<u32>,
+    pub packets: Option<u64>,
+    /// Fields this build does not know, verbatim.
+    pub unknown_fields: protozero::UnknownFields,
+}
+
+rt::owned! { CommitDataRequestDroppedPackets;
+    optional packets = 2 as Uint64;
+    optional target_buffer = 1 as Uint32;
+}
+
+rt::writer! { CommitDataRequestDroppedPacketsWriter, "perfetto.protos.CommitDataRequest.DroppedPackets";
+    /// The buffer that they were for.
+    value target_buffer(u32) = 1 as uint32;
+    value packets(u64) = 2 as uint64;
+}
+
+#[cfg(feature = "readers")]
+rt::reader! {
+    "perfetto.protos.CommitDataRequest.DroppedPackets": CommitDataRequestDroppedPacketsReader, CommitDataRequestDroppedPacketsField, CommitDataRequestDroppedPacketsTable;
+    one {
+        /// The buffer that they were for.
+        TargetBuffer(u32) target_buffer = 8 as Uint32;
+        Packets(u64) packets = 16 as Uint64;
+    }
+}
+
+#[cfg(feature = "text")]
+d::describe! { CommitDataRequestDroppedPackets, d::message("perfetto.protos.CommitDataRequest.DroppedPackets", &[
+    d::optional("target_buffer", 1, d::Kind::Uint32),
+    d::optional("packets", 2, d::Kind::Uint64),
 ]) }

@@ -51,6 +51,9 @@ impl LossLedgerReason {
     pub const REASON_SNAPSHOT_NOT_TAKEN: Self = Self(18);
     /// Triggers that a producer activated are not in the trace: the session keeps 4096 until it is read.
     pub const REASON_TRIGGERS_DROPPED: Self = Self(19);
+    /// Packets that writers of a producer dropped because there was no free chunk, as the producer counted them. It tells at
+    /// a flush, and when a writer ends. What producers of upstream drop has no count.
+    pub const REASON_DROPPED: Self = Self(20);
 }
 
 impl protozero::Enumeration for LossLedgerReason {
@@ -76,6 +79,7 @@ impl protozero::Enumeration for LossLedgerReason {
         ("REASON_DROPPED_AT_END", 17),
         ("REASON_SNAPSHOT_NOT_TAKEN", 18),
         ("REASON_TRIGGERS_DROPPED", 19),
+        ("REASON_DROPPED", 20),
     ];
     #[inline] fn from_i32(value: i32) -> Self { Self(value) }
     #[inline] fn to_i32(self) -> i32 { self.0 }

@@ -16,6 +16,7 @@ use protozero::rt;
 
 use super::props::{Reader, Root, ServeWhileParked, World, world};
 use super::sink::ChunkSink;
+use super::writers::DropCounter;
 use super::*;
 use abi::ids::{BufferId, FlushId, WriterId};
 use abi::shm::{ChunkFlags, ChunkHeader, ChunkState, Layout, PageSize, Region, Smb};
@@ -346,6 +347,61 @@ fn a_loss_is_told_without_a_later_packet() {
     assert_eq!(reader.packets(id).len(), 4 + 2);
 }
 
+/// What the service was told since the last call: (buffer, packets that were dropped).
+fn drops_told(reader: &mut Reader, arbiter: &Arbiter) -> Vec<(u32, u64)> {
+    reader.requests.clear();
+    reader.drain(arbiter);
+    let commits = reader.requests.iter().filter_map(|request| match request {
+        Request::CommitData(commit) => Some(&commit.dropped_packets),
+        _ => None,
+    });
+    let drops = commits.flatten();
+    drops.map(|told| (told.target_buffer.unwrap(), told.packets.unwrap())).collect()
+}
+
+#[test]
+fn dropped_packets_are_told_at_a_flush_and_at_the_end() {
+    let (arbiter, park) = div4(1);
+    let mut writer = fill_and_drop(&arbiter);
+    (0..3).for_each(|_| writer.write_raw(&[0x10; 10]));
+    assert_eq!(writer.dropped_packets(), 4);
+    let mut reader = lock(&park.reader);
+    assert_eq!(drops_told(&mut reader, &arbiter), []);
+    arbiter.notify_flush_complete(FlushId::new(1));
+    assert_eq!(drops_told(&mut reader, &arbiter), [(1, 4)]);
+    arbiter.notify_flush_complete(FlushId::new(2));
+    assert_eq!(drops_told(&mut reader, &arbiter), [], "once");
+    // One that a caller did not even begin.
+    writer.count_dropped(5);
+    drop(writer);
+    assert_eq!(drops_told(&mut reader, &arbiter), [(1, 5)]);
+    let position = |wanted: fn(&Request) -> bool| reader.requests.iter().position(wanted).unwrap();
+    let commit = position(|request| matches!(request, Request::CommitData(_)));
+    assert!(commit < position(|request| matches!(request, Request::UnregisterTraceWriter(_))));
+}
+
+#[test]
+fn packets_dropped_before_the_buffer_is_known_are_told_then() {
+    let (arbiter, park) = div4(1);
+    let reservation = arbiter.reserve().unwrap();
+    let mut writers =
+        [(); 2].map(|()| arbiter.create_writer(reservation, BufferExhaustedPolicy::Drop));
+    writers.iter_mut().for_each(|writer| {
+        while writer.dropped_packets() < 3 {
+            writer.write_raw(&[0x08; 900]);
+        }
+    });
+    let [live, gone] = writers;
+    drop(gone);
+    arbiter.notify_flush_complete(FlushId::new(1));
+    let mut reader = lock(&park.reader);
+    assert_eq!(drops_told(&mut reader, &arbiter), []);
+    arbiter.bind(reservation, BufferId::new(7));
+    assert_eq!(drops_told(&mut reader, &arbiter), [(7, 6)]);
+    drop(live);
+    assert_eq!(drops_told(&mut reader, &arbiter), []);
+}
+
 /// The service gets it, although no chunk is free, and in the order in which the writer met the loss.
 #[test]
 fn a_writer_that_only_drops_tells_it() {
@@ -529,7 +585,8 @@ fn eight_megabytes_through_a_quarter() {
 fn a_packet_that_fails_is_given_up() {
     let (arbiter, _) = div4(1);
     let home = Some((arbiter.clone(), WriterId::new(1)));
-    let mut sink = ChunkSink::new(home, BufferId::new(1).into(), BufferExhaustedPolicy::Drop);
+    let (target, policy) = (BufferId::new(1).into(), BufferExhaustedPolicy::Drop);
+    let mut sink = ChunkSink::new(home, DropCounter::default(), target, policy);
     sink.begin_root(0).unwrap().unwrap();
     assert_eq!(sink.end_root(0), 0);
     let (header, payload) = peek(&arbiter, 0, 0, 4);

@@ -13,6 +13,7 @@ use abi::ids::ChunkId;
 use abi::shm::{ChunkFlags, ChunkHeader, LOSS_MARK_CHUNK_IDX, Layout, Packets, WritableChunk};
 use service::{Cut, Input};
 
+mod dropped;
 mod end;
 
 const WRITER: WriterId = WriterId::new(1);

@@ -1,0 +1,66 @@
+//! What writers of a producer dropped, as it tells.
+
+use protos::CommitDataRequestDroppedPackets;
+
+use super::*;
+
+/// The producer tells of drops: (buffer, packets).
+fn tell(w: &mut World, drops: &[(u32, u64)]) {
+    let of = |&(buffer, packets): &(u32, u64)| CommitDataRequestDroppedPackets {
+        target_buffer: Some(buffer),
+        packets: Some(packets),
+        ..Default::default()
+    };
+    let dropped_packets = drops.iter().map(of).collect();
+    let request = CommitDataRequest { dropped_packets, ..Default::default() };
+    w.producer.call(&mut w.shell, Request::CommitData(request));
+}
+
+fn dropped(w: &mut World) -> Vec<(Option<Reason>, Option<Unit>, Option<u64>)> {
+    let entries = ledger(&mut w.shell, &w.consumer);
+    entries.into_iter().map(|entry| (entry.reason, entry.unit, entry.count)).collect()
+}
+
+const fn packets(count: u64) -> (Option<Reason>, Option<Unit>, Option<u64>) {
+    (Some(Reason::REASON_DROPPED), Some(Unit::UNIT_PACKETS), Some(count))
+}
+
+#[test]
+fn what_writers_dropped_is_in_the_ledger() {
+    let mut w = world(true, V1);
+    tell(&mut w, &[(1, 3), (1, 4)]);
+    tell(&mut w, &[(1, 5)]);
+    assert_eq!(dropped(&mut w), [packets(12)]);
+    tell(&mut w, &[(1, u64::MAX), (1, 1)]);
+    assert_eq!(dropped(&mut w), [packets(u64::MAX)]);
+}
+
+/// A producer can tell only of sessions that it records into.
+#[test]
+fn drops_for_buffers_of_others_are_left_out() {
+    let mut w = world(true, V1);
+    let mut other = MockConsumer::connect(&mut w.shell, 0);
+    other.enable(&mut w.shell, config(&["none"]), None);
+    tell(&mut w, &[(2, 7), (0, 7), (99, 7), (0x1_0002, 7), (1, 0)]);
+    assert_eq!(dropped(&mut w), []);
+    assert_eq!(ledger(&mut w.shell, &other), []);
+    // Writers may end after their session.
+    w.consumer.disable(&mut w.shell);
+    tell(&mut w, &[(1, 7)]);
+    assert_eq!(dropped(&mut w), [packets(7)]);
+}
+
+/// Each costs the producer work, and what is too much for one turn comes in the next ones.
+#[test]
+fn many_drops_come_in_pieces() {
+    let mut w = world(true, V1);
+    w.shell.work_waits = true;
+    tell(&mut w, &vec![(1, 1); 100_000]);
+    let first = w.shell.service.work();
+    w.shell.work_waits = false;
+    while w.shell.service.has_work() {
+        w.shell.turn();
+    }
+    assert!(w.shell.service.work() > 2 * first, "{first} of {}", w.shell.service.work());
+    assert_eq!(dropped(&mut w), [packets(100_000)]);
+}
