@@ -8,19 +8,14 @@ use crate::json::Json;
 #[must_use]
 pub fn entry_line(entry: &LossLedgerEntry) -> String {
     let who = who(entry);
-    let source = match &entry.data_source_name {
-        Some(name) => format!("{name} of {who}"),
-        None => format!("data sources of {who}"),
-    };
     let cut = |why: &str| {
         format!("what {who} wrote after the service had disconnected it, because it {why}")
     };
-    let absent = |why: &str| {
-        let more = entry.count.unwrap_or(0).saturating_sub(1);
-        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-        format!("{source}{more}: not recorded, because {why}")
-    };
-    match entry.reason.unwrap_or_default() {
+    let reason = entry.reason.unwrap_or_default();
+    if let Some(why) = why_not_recorded(reason) {
+        return not_recorded(entry, &who, why);
+    }
+    match reason {
         Reason::REASON_LEFT_UNFINISHED => {
             format!("{} that {who} had not handed over when it was gone", amount(entry, PACKETS))
         }
@@ -29,17 +24,6 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
             cut("did not read, made the service wait, or made it keep too much")
         }
         Reason::REASON_CUT_DESCRIPTORS => cut("passed descriptors that cannot be taken or closed"),
-        Reason::REASON_SESSION_FULL => {
-            absent("the session has as many data sources as it may have")
-        }
-        Reason::REASON_USER_FULL => {
-            absent("programs of its user, or of all users, have as many as they may have")
-        }
-        Reason::REASON_NO_MEMORY => absent("there was no shared memory for it"),
-        Reason::REASON_NAME_NOT_MATCHED => absent("to match its name took too long"),
-        Reason::REASON_INSTANCE_REFUSED => {
-            absent("its program refused: it cannot record this, or records as often as it may")
-        }
         Reason::REASON_PRODUCER_REFUSED => {
             format!("{who}: not recorded, because the service has as many programs as it can have")
         }
@@ -62,9 +46,6 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
         Reason::REASON_PACKETS_INVALID => {
             format!("{} of {who} that are not valid, or too long", amount(entry, PACKETS))
         }
-        Reason::REASON_LOCKED_OUT => {
-            absent("a session lets programs of the service's user record only (lockdown_mode)")
-        }
         Reason::REASON_FILE_FULL => {
             "what came after the file was as long as it may be (max_file_size_bytes)".to_owned()
         }
@@ -81,6 +62,38 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
             format!("{who}, for reason {}: {}", reason.0, entry.count.unwrap_or(0))
         }
     }
+}
+
+/// Why data sources were not recorded, if the reason is one for that.
+fn why_not_recorded(reason: Reason) -> Option<&'static str> {
+    let why = match reason {
+        Reason::REASON_SESSION_FULL => "the session has as many data sources as it may have",
+        Reason::REASON_USER_FULL => {
+            "programs of its user, or of all users, have as many as they may have"
+        }
+        Reason::REASON_NO_MEMORY => "there was no shared memory for it",
+        Reason::REASON_NAME_NOT_MATCHED => "to match its name took too long",
+        Reason::REASON_INSTANCE_REFUSED => {
+            "its program refused: it cannot record this, or records as often as it may"
+        }
+        Reason::REASON_LOCKED_OUT => {
+            "a session lets programs of the service's user record only (lockdown_mode)"
+        }
+        _ => return None,
+    };
+    Some(why)
+}
+
+fn not_recorded(entry: &LossLedgerEntry, who: &str, why: &str) -> String {
+    let source = match &entry.data_source_name {
+        Some(name) => format!("{name} of {who}"),
+        None => format!("data sources of {who}"),
+    };
+    let more = match entry.count.unwrap_or(0).saturating_sub(1) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{source}{more}: not recorded, because {why}")
 }
 
 fn who(entry: &LossLedgerEntry) -> String {
