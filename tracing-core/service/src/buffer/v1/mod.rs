@@ -99,7 +99,7 @@ impl Ring for Buffer {
     #[inline]
     fn try_patch(&mut self, patches: &ChunkPatches<'_>) -> Option<()> {
         let memory = &mut self.common.memory;
-        let off = self.index.chunk_to_patch(patches.sequence, patches.chunk)?;
+        let off = self.index.chunk_to_patch(patches)?;
         let mut chunk = memory.record_at(off)?;
         self.cursor = Cursor::Idle;
         let payload = memory.payload_mut(off, &chunk)?;

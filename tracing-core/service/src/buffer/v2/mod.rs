@@ -104,7 +104,7 @@ impl Ring for Buffer {
 
     #[inline]
     fn try_patch(&mut self, patches: &ChunkPatches<'_>) -> Option<()> {
-        let off = self.sequences.chunk_to_patch(patches.sequence, patches.chunk)?;
+        let off = self.sequences.chunk_to_patch(patches)?;
         self.scan = None;
         self.common.memory.patch_chunk(off, patches)
     }

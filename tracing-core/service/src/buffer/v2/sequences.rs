@@ -8,7 +8,7 @@ use crate::buffer::chunks::Chunks;
 use crate::buffer::index_size::IndexEntries;
 use crate::buffer::slot_cache::SlotCache;
 use crate::buffer::slots::Slots;
-use crate::buffer::{Identity, SequenceKey, loss};
+use crate::buffer::{ChunkPatches, Identity, SequenceKey, loss};
 use crate::limits::{EMPTY_SEQUENCES_V2_KEPT, EMPTY_SEQUENCES_V2_MAX, EMPTY_SEQUENCES_V2_PART};
 use abi::ids::{ChunkId, ProducerId, WriterId};
 use abi::map::BlockMap;
@@ -158,11 +158,11 @@ impl Sequences {
     /// Where a chunk of such a writer is, to patch it. Most patches that miss are of chunks that are gone, so the
     /// identity is compared last.
     #[inline(always)]
-    pub(super) fn chunk_to_patch(&mut self, of: SequenceKey, chunk: ChunkId) -> Option<u32> {
-        let slot = self.find(of.producer, of.writer)?;
+    pub(super) fn chunk_to_patch(&mut self, patches: &ChunkPatches<'_>) -> Option<u32> {
+        let slot = self.find(patches.sequence.producer, patches.sequence.writer)?;
         let sequence = self.slot(slot)?;
-        let off = sequence.chunks.get_to_patch(chunk)?;
-        (sequence.identity == of.identity).then_some(off)
+        let off = sequence.chunks.get_to_patch(patches.chunk)?;
+        (sequence.identity == patches.sequence.identity).then_some(off)
     }
 
     #[inline(always)]
