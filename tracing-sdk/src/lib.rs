@@ -103,8 +103,8 @@ mod tests;
 mod track;
 
 pub use self::category::{Category, Group, register};
+pub use self::clock::event_time::{Clock, ClockTime, CustomClock, EventTime};
 pub use self::clock::now_ns;
-pub use self::clock::other::{Clock, ClockTime, CustomClock};
 pub use self::event::annotate::{Annotate, List, Map, Value};
 pub use self::event::counter_value::CounterValue;
 pub use self::event::schema::register_extensions;
@@ -119,7 +119,6 @@ pub use self::sequence::thread::flush;
 pub use self::site::future::{AsyncSlice, Traced};
 pub use self::site::guard::{Slice, TrackSlice};
 pub use self::site::sticky::{Counter, State};
-pub use self::site::time::EventTime;
 pub use self::track::{Merge, Order, Track, Unit};
 
 #[cfg(feature = "derive")]
@@ -169,7 +168,7 @@ pub use protozero::rt::writer as message_writer;
 #[doc(hidden)]
 pub mod __private {
     pub use crate::category::CategoryRef;
-    pub use crate::clock::other::When;
+    pub use crate::clock::event_time::{EventTime, When};
     pub use crate::event::annotate::{ByDebug, ByDisplay, Interned};
     pub use crate::event::annotation_value::annotation_value;
     pub use crate::flow::Flows;
@@ -182,7 +181,6 @@ pub mod __private {
     #[cfg(feature = "off")]
     pub use crate::site::leak;
     pub use crate::site::sticky::StateValue;
-    pub use crate::site::time::EventTime;
     pub use crate::site::{Name, Site, closure};
     pub use crate::source::registry::clear_all as clear_incremental_state;
     pub use crate::track::TrackRef;

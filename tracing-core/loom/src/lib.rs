@@ -4,7 +4,7 @@
 //! `cargo test --release --manifest-path tracing-core/loom/Cargo.toml`
 //!
 //! The modules under test are compiled from `tracing-core/abi/src` with `cfg(loom)` set, which turns
-//! their atomics into loom's. So are five small modules of `tracing-sdk/src`.
+//! their atomics into loom's. So are six small modules of `tracing-sdk/src`.
 //!
 //! Models of `models` are of one page, which is no more than its words; those of `scraping` have the reader of the
 //! service, and writers with all of their chunks; those of `sdk` have threads that record, and sessions that start;
@@ -28,6 +28,8 @@ mod bits;
 mod handles;
 #[path = "../../../tracing-sdk/src/layer/index.rs"]
 mod index;
+#[path = "../../../tracing-sdk/src/clock/last_snapshot.rs"]
+mod last_snapshot;
 #[path = "../../../tracing-sdk/src/site/remembered.rs"]
 mod remembered;
 #[path = "../../../tracing-sdk/src/data_source/word.rs"]

@@ -1,9 +1,11 @@
-//! The models of the SDK: threads that record while sessions start, and counters that change meanwhile.
+//! The models of the SDK: threads that record while sessions start, counters that change meanwhile, and clocks that get
+//! snapshots.
 
 use loom::thread;
 
 use crate::bits::{Bits, Generation};
 use crate::event::counter_value::CounterValue;
+use crate::last_snapshot::LastSnapshot;
 use crate::models::model;
 use crate::remembered::Remembered;
 use crate::sync::{Arc, AtomicU8, AtomicU32, AtomicU64, Mutex, Ordering, lock};
@@ -350,4 +352,27 @@ fn a_counter_whose_kind_changes_has_no_value_of_both() {
 #[test]
 fn a_counter_that_grows_ends_with_its_last_value() {
     check(|last| last.add(4), CounterValue::Int(5));
+}
+
+/// A clock gets two snapshots while a thread records an event of it: the thread finds no id, or a snapshot to write in
+/// front of the event.
+#[test]
+fn a_clock_with_an_id_has_a_snapshot() {
+    model(|| {
+        let clock_id = AtomicU32::new(0);
+        let clock = Arc::new(LastSnapshot { clock_id, version: AtomicU32::new(0) });
+        let writer = {
+            let clock = clock.clone();
+            thread::spawn(move || {
+                clock.set_first(66);
+                clock.set_version(2);
+            })
+        };
+        if let Some(id) = clock.clock_id() {
+            assert_eq!(id, 66);
+            assert_ne!(clock.version(), 0, "an id without a snapshot");
+        }
+        writer.join().unwrap();
+        assert_eq!((clock.clock_id(), clock.version()), (Some(66), 2));
+    });
 }

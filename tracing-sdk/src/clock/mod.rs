@@ -1,7 +1,9 @@
 //! The time of events: the boot clock of the kernel, or the same computed from a counter of the processor. Events that
-//! happened on another clock have its time: [`other`].
+//! happened on another clock have its time: [`event_time`].
 
-pub(crate) mod other;
+pub(crate) mod event_time;
+mod last_snapshot;
+pub(crate) mod snapshots;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 

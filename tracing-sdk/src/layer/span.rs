@@ -20,7 +20,7 @@ use super::style::SpanStyle;
 use super::values::{ARGUMENTS_MAX, Values};
 use crate::category::Members;
 use crate::clock;
-use crate::clock::other::When;
+use crate::clock::event_time::When;
 use crate::event::Event;
 use crate::event::annotate::Simple;
 use crate::event::annotation_value::AnnotationValue;

@@ -29,7 +29,7 @@ use super::state::{CompleteFile, LiveSession};
 use super::state::{Locked, RUNTIME, Runtime, lock};
 #[cfg(feature = "in-process")]
 use crate::callback;
-use crate::clock::other;
+use crate::clock::snapshots;
 use crate::event::schema;
 use crate::fork;
 use crate::interceptor;
@@ -58,7 +58,7 @@ struct Locks {
     _sticky: sticky::Locked,
     _names: intern::Locked,
     _interceptors: interceptor::Locked,
-    _clocks: other::Locked,
+    _clocks: snapshots::Locked,
     _schemas: schema::Locked,
     #[cfg(feature = "log")]
     _log: crate::log::Locked,
@@ -152,7 +152,7 @@ extern "C" fn before_fork() {
         _sticky: sticky::lock_for_fork(),
         _names: intern::lock_for_fork(),
         _interceptors: interceptor::lock_for_fork(),
-        _clocks: other::lock_for_fork(),
+        _clocks: snapshots::lock_for_fork(),
         _schemas: schema::lock_for_fork(),
         #[cfg(feature = "log")]
         _log: crate::log::lock_for_fork(),

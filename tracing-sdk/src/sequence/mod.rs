@@ -11,12 +11,12 @@
 //! ```
 //!
 //! [`thread`] finds the sequences of the calling thread; [`open`] writes the opening; [`short`] writes events without
-//! arguments; [`mod@stamp`] makes timestamps; [`late`] keeps the ends of slices that found no memory; [`related`] knows
-//! what readers were told of other clocks; [`thread_time`] counts processor time.
+//! arguments; [`mod@stamp`] makes timestamps; [`late`] keeps the ends of slices that found no memory;
+//! [`clock_snapshots`] knows which snapshots of other clocks were written; [`thread_time`] counts processor time.
 
+mod clock_snapshots;
 mod late;
 mod open;
-mod related;
 mod short;
 mod stamp;
 #[cfg(test)]
@@ -34,13 +34,13 @@ use std::sync::Arc;
 use client::write::TraceWriter;
 use protos::{TrackEventType, TrackEventWriter};
 
+use self::clock_snapshots::WrittenSnapshots;
 use self::late::{LateEnd, LateEnds};
-use self::related::Related;
 use self::stamp::stamp;
 use self::thread_time::ThreadTime;
 use crate::category::Members;
 use crate::clock;
-use crate::clock::other::When;
+use crate::clock::event_time::When;
 use crate::event::Event;
 #[cfg(feature = "tracing")]
 use crate::event::Priority;
@@ -173,14 +173,14 @@ pub(crate) struct Sequence {
     intercepted: Option<Box<dyn Intercepted>>,
     thread_time: Option<Box<ThreadTime>>,
     interning: Interning,
-    related: Related,
+    clock_snapshots: WrittenSnapshots,
     /// Tracks that are described.
     tracks: HashSet<u64, BuildHasherDefault<UuidHasher>>,
     /// Time of the last packet on the incremental clock.
     last_ns: u64,
     clears_seen: u32,
     needs_opening: bool,
-    /// By the last opening that had them.
+    /// The last opening that wrote schemas lost some: the next one writes none.
     has_lost_schemas: bool,
     /// It has an interceptor, or thread times.
     is_special: bool,
@@ -206,7 +206,7 @@ impl Sequence {
             clears_seen: running.clears.load(Ordering::Relaxed),
             running,
             interning: Interning::default(),
-            related: Related::default(),
+            clock_snapshots: WrittenSnapshots::default(),
             tracks: HashSet::default(),
             last_ns: 0,
             needs_opening: true,
@@ -281,7 +281,7 @@ impl Sequence {
             self.retry_if_due(now_ns);
         }
         let is_ready = (!self.needs_opening || self.open_again(now_ns))
-            && spec.when.clock.is_none_or(|clock| self.relate(clock, now_ns))
+            && spec.when.clock.is_none_or(|clock| self.write_clock_snapshot(clock, now_ns))
             && spec.track.is_none_or(|track| self.describe_chain(track, now_ns, spec));
         if !is_ready {
             if self.count_loss(now_ns, spec, arguments.is_some()) {

@@ -8,7 +8,7 @@ use protozero::Writer as _;
 
 use super::thread_time::ThreadTime;
 use super::{Arguments, Sequence, Spec};
-use crate::clock::other::{CustomClock, When};
+use crate::clock::event_time::{CustomClock, When};
 use crate::event::annotate::Simple;
 use crate::event::annotation_value::AnnotationValue;
 use crate::event::schema;
@@ -42,7 +42,7 @@ impl Sequence {
         // Before the first packet: a clear that comes later asks for another opening.
         self.clears_seen = self.running.clears.load(Ordering::Relaxed);
         self.interning.clear();
-        self.related.clear();
+        self.clock_snapshots.clear();
         self.tracks.clear();
         self.last_ns = now_ns;
         let settings = &self.running.settings;
@@ -111,10 +111,10 @@ impl Sequence {
 
     /// Writes the newest snapshot of the clock of an event, unless that was done. False if it was lost.
     #[cold]
-    pub(super) fn relate(&mut self, clock: &CustomClock, now_ns: u64) -> bool {
-        let written = clock.id().map_or(0, |id| self.related.version(id));
+    pub(super) fn write_clock_snapshot(&mut self, clock: &CustomClock, now_ns: u64) -> bool {
+        let written = clock.id().map_or(0, |id| self.clock_snapshots.version(id));
         let Some(snapshot) = clock.newer(written) else { return true };
-        self.related.set(snapshot.id, snapshot.version);
+        self.clock_snapshots.set(snapshot.id, snapshot.version);
         let timestamp = first_timestamp(&self.running.settings, now_ns);
         let mut packet = fields::begin(&mut self.writer, NEEDS_STATE, timestamp);
         let mut message = packet.clock_snapshot();

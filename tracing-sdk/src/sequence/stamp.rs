@@ -1,6 +1,6 @@
 //! The time of a packet, on the clock of its sequence where that is possible.
 
-use crate::clock::other::{CustomClock, When};
+use crate::clock::event_time::{CustomClock, When};
 use crate::source::settings::{ABSOLUTE_CLOCK, INCREMENTAL_CLOCK, Settings, TRACE_CLOCK};
 
 /// The time of a packet, as it is written.

@@ -9,7 +9,7 @@ use protos::TrackEventType;
 use super::{Arguments, Sequence, Spec};
 use crate::clock;
 #[cfg(feature = "tracing")]
-use crate::clock::other::When;
+use crate::clock::event_time::When;
 use crate::fork;
 use crate::on::ON;
 use crate::slots::COUNT;

@@ -17,7 +17,7 @@ use super::Site;
 use super::guard::TrackSlice;
 use super::kept::Kept;
 use crate::category::{CategoryRef, Members};
-use crate::clock::other::When;
+use crate::clock::event_time::When;
 use crate::event::annotate::{Annotate, ByDebug, ByDisplay};
 use crate::flow::Flow;
 use crate::intern::{EventName, StaticName};

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use super::kept::Kept;
-use crate::clock::other::When;
+use crate::clock::event_time::When;
 use crate::sequence::thread::{self, Written};
 use crate::sequence::{Arguments, Spec};
 use crate::track::Track;

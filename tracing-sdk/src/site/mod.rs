@@ -20,13 +20,12 @@ mod remembered;
 pub(crate) mod sticky;
 #[cfg(all(test, not(feature = "off")))]
 mod tests;
-pub(crate) mod time;
 
 use protos::TrackEventType;
 
 use self::guard::{Slice, TrackSlice};
 use crate::category::{CategoryRef, Members};
-use crate::clock::other::When;
+use crate::clock::event_time::When;
 use crate::event::Event;
 use crate::event::annotation_value::AnnotationValue;
 pub use crate::intern::EventName as Name;

@@ -19,13 +19,12 @@ use protos::TrackEventType;
 
 use crate::category::{CategoryRef, Members};
 use crate::clock;
-use crate::clock::other::When;
+use crate::clock::event_time::{EventTime, When};
 use crate::event::counter_value::CounterValue;
 use crate::intern::EventName;
 use crate::on::ON;
 use crate::sequence::{Spec, thread};
 use crate::site::remembered::Remembered;
-use crate::site::time::EventTime;
 use crate::track::{Track, Unit};
 
 /// What can be replayed. Only what sets such a static names its type, so a program contains the code of those it has.

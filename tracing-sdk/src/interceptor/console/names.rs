@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::numbers;
 use super::packet::{Packet, all, number, text};
-use crate::clock::other::boot_ns_of;
+use crate::clock::snapshots::boot_ns_of;
 use crate::source::settings::{ABSOLUTE_CLOCK, CLEARED, INCREMENTAL_CLOCK, TRACE_CLOCK};
 
 const INCREMENTAL: u64 = INCREMENTAL_CLOCK as u64;

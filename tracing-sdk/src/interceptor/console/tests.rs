@@ -9,7 +9,7 @@ use super::line::line;
 use super::names::Names;
 use super::packet::Packet;
 use super::tracks::Tracks;
-use crate::clock::other::CustomClock;
+use crate::clock::event_time::CustomClock;
 
 fn message(kind: TrackEventType, track: u64) -> TrackEvent {
     TrackEvent { r#type: Some(kind), track_uuid: Some(track), ..Default::default() }
@@ -105,7 +105,7 @@ fn times_have_units() {
     assert_eq!(time(8, Some(6)), 8);
     assert_eq!(time(1, None), 106_000);
     static CLOCK: CustomClock = CustomClock::new().unit_ns(10);
-    CLOCK.add_snapshot(3, 500);
+    CLOCK.snapshot(3, 500_u64);
     assert_eq!(time(7, CLOCK.id()), 540);
     // Nobody knows it.
     assert_eq!(time(9, Some(130)), 9);

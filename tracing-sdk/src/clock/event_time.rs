@@ -1,8 +1,9 @@
-//! Times of other clocks than the boot clock: those of the kernel, and those of devices.
+//! Times of the program as times of events: those of the boot clock, which traces have, or of another one.
 //!
-//! An event has such a time as it is, with the id of its clock. A reader converts it by snapshots: moments at which
-//! several clocks were read. The service writes those of the kernel's clocks. A clock of the program has an id that is
-//! known in one sequence alone, so each sequence that uses it writes its newest snapshot in front of the event:
+//! An event has the time of another clock as it is, with the id of that clock. A reader converts it by snapshots:
+//! moments at which several clocks were read. The service writes those of the kernel's clocks. A clock of the program
+//! has an id that is known in one sequence alone, so each sequence that uses it writes its newest snapshot in front of
+//! the event:
 //!
 //! ```text
 //!   snapshot ──> NEWEST: one of each clock
@@ -10,13 +11,14 @@
 //!   event ─────────┴──> ClockSnapshot (boot clock, this clock) ──> event (timestamp, timestamp_clock_id)
 //! ```
 
-use core::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use abi::sync::AtomicU32;
+use std::sync::Once;
+use std::time::{Duration, Instant, SystemTime};
 
+use super::last_snapshot::LastSnapshot;
 use super::now_ns;
-
-/// Ids of clocks of a sequence (`clock_snapshot.proto`), without 64 and 65, which are those of the SDK.
-const IDS: core::ops::RangeInclusive<u32> = 66..=127;
+use super::snapshots::{self, IDS, Snapshot, id};
+use crate::on::ON;
 
 /// A clock of the kernel, for times that the program has from somewhere else. What the program reads itself needs none:
 /// an `Instant` and a `SystemTime` are times of events, see [`EventTime`](crate::EventTime).
@@ -53,24 +55,15 @@ pub enum Clock {
     MonotonicRaw,
 }
 
-/// Ids of the kernel's clocks (`builtin_clock.proto`).
-mod id {
-    pub(super) const REALTIME: u32 = 1;
-    pub(super) const REALTIME_COARSE: u32 = 2;
-    pub(super) const MONOTONIC: u32 = 3;
-    pub(super) const MONOTONIC_COARSE: u32 = 4;
-    pub(super) const MONOTONIC_RAW: u32 = 5;
-}
-
 impl Clock {
     /// The time `ns` of this clock, in nanoseconds.
     #[must_use]
     pub fn at(self, ns: u64) -> ClockTime<'static> {
-        static REALTIME: CustomClock = CustomClock::of_kernel(id::REALTIME);
-        static REALTIME_COARSE: CustomClock = CustomClock::of_kernel(id::REALTIME_COARSE);
-        static MONOTONIC: CustomClock = CustomClock::of_kernel(id::MONOTONIC);
-        static MONOTONIC_COARSE: CustomClock = CustomClock::of_kernel(id::MONOTONIC_COARSE);
-        static MONOTONIC_RAW: CustomClock = CustomClock::of_kernel(id::MONOTONIC_RAW);
+        static REALTIME: CustomClock = CustomClock::with_id(id::REALTIME);
+        static REALTIME_COARSE: CustomClock = CustomClock::with_id(id::REALTIME_COARSE);
+        static MONOTONIC: CustomClock = CustomClock::with_id(id::MONOTONIC);
+        static MONOTONIC_COARSE: CustomClock = CustomClock::with_id(id::MONOTONIC_COARSE);
+        static MONOTONIC_RAW: CustomClock = CustomClock::with_id(id::MONOTONIC_RAW);
         let clock = match self {
             Self::Realtime => &REALTIME,
             Self::RealtimeCoarse => &REALTIME_COARSE,
@@ -109,11 +102,8 @@ impl Clock {
 /// one from then on, because readers give up a clock that goes back.
 #[derive(Debug)]
 pub struct CustomClock {
-    /// 0: it has no snapshot.
-    id: AtomicU32,
     unit_ns: u64,
-    /// How many snapshots it has.
-    version: AtomicU32,
+    last: LastSnapshot,
 }
 
 impl Default for CustomClock {
@@ -126,11 +116,13 @@ impl CustomClock {
     /// A clock that counts nanoseconds.
     #[must_use]
     pub const fn new() -> Self {
-        Self::of_kernel(0)
+        Self::with_id(0)
     }
 
-    const fn of_kernel(id: u32) -> Self {
-        Self { id: AtomicU32::new(id), unit_ns: 1, version: AtomicU32::new(0) }
+    /// 0: it gets its id with its first snapshot.
+    const fn with_id(id: u32) -> Self {
+        let last = LastSnapshot { clock_id: AtomicU32::new(id), version: AtomicU32::new(0) };
+        Self { unit_ns: 1, last }
     }
 
     /// How many nanoseconds it takes to count one further; 0 counts as 1. Times of a clock for which that is no whole
@@ -141,40 +133,29 @@ impl CustomClock {
         self
     }
 
-    /// The time `value` of this clock.
+    /// The time at which this clock shows `value`, in its units ([`unit_ns`](Self::unit_ns)).
     #[must_use]
     pub const fn at(&self, value: u64) -> ClockTime<'_> {
         ClockTime { clock: self, value }
     }
 
+    /// Says that the clock showed `value`, in its units, at `time`. Pass an `Instant` that was read right before or
+    /// after `value`. Each snapshot must be later than the one before on both clocks, or else it is ignored.
+    pub fn snapshot(&self, value: u64, time: impl EventTime) {
+        if ON {
+            snapshots::add(&self.last, self.unit_ns, value, time.boot_ns());
+        }
+    }
+
     /// Its id. None without a snapshot.
     pub(crate) fn id(&self) -> Option<u32> {
-        Some(self.id.load(Ordering::Relaxed)).filter(|id| *id != 0)
+        self.last.clock_id()
     }
 
     /// The snapshot that a sequence has to write, which has written number `written`; 0 is none.
     pub(crate) fn newer(&self, written: u32) -> Option<Snapshot> {
-        let is_newer = self.version.load(Ordering::Relaxed) != written;
-        self.id().filter(|_| is_newer).and_then(newest)
-    }
-
-    /// A moment at which both clocks were read. It must be later than the one before, or it is ignored.
-    pub(crate) fn add_snapshot(&self, value: u64, boot_ns: u64) {
-        let mut all = lock();
-        let id = self.id();
-        if let Some(known) = all.iter_mut().find(|snapshot| Some(snapshot.id) == id) {
-            if value >= known.value && boot_ns >= known.boot_ns {
-                (known.value, known.boot_ns) = (value, boot_ns);
-                known.version = known.version.wrapping_add(1).max(1);
-                self.version.store(known.version, Ordering::Relaxed);
-            }
-            return;
-        }
-        let Some(id) = IDS.clone().nth(all.len()) else { return };
-        all.push(Snapshot { id, unit_ns: self.unit_ns, version: 1, value, boot_ns });
-        self.version.store(1, Ordering::Relaxed);
-        // It has a snapshot from here on.
-        self.id.store(id, Ordering::Relaxed);
+        let id = self.id()?;
+        if self.last.version() == written { None } else { snapshots::newest(id) }
     }
 }
 
@@ -195,25 +176,6 @@ impl CustomClock {
 pub struct ClockTime<'c> {
     clock: &'c CustomClock,
     value: u64,
-}
-
-impl<'c> ClockTime<'c> {
-    /// As an event has it.
-    pub(crate) fn written(self) -> When<'c> {
-        if self.clock.id().is_none() {
-            tell_of_no_snapshot();
-            return When::NOW;
-        }
-        When { time: Some(self.value), clock: Some(self.clock) }
-    }
-
-    /// In nanoseconds of the boot clock, as far as this process knows.
-    pub(crate) fn on_boot_clock(self) -> u64 {
-        match self.clock.id() {
-            None => now_ns(),
-            Some(id) => boot_ns_of(id, self.value),
-        }
-    }
 }
 
 /// When an event happened.
@@ -242,75 +204,93 @@ impl When<'_> {
         match (self.time, self.clock) {
             (None, _) => now_ns,
             (Some(ns), None) => ns,
-            (Some(value), Some(clock)) => clock.at(value).on_boot_clock(),
+            (Some(value), Some(clock)) => clock.at(value).boot_ns(),
         }
     }
 }
 
-/// A moment at which two clocks were read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Snapshot {
-    /// That of the clock.
-    pub(crate) id: u32,
-    pub(crate) unit_ns: u64,
-    /// Counts the snapshots of the clock, from 1.
-    pub(crate) version: u32,
-    pub(crate) value: u64,
-    pub(crate) boot_ns: u64,
-}
+/// A time of the program: what the key `ts` of the macros and [`Counter::record_at`](crate::Counter::record_at) take.
+/// An `Instant`, a `SystemTime`, a `u64`: nanoseconds of the boot clock, as [`now_ns`](crate::now_ns) has them, or a
+/// time of another clock, such as `Clock::Monotonic.at(ns)` ([`Clock`](crate::Clock), [`CustomClock`]).
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use tracing_sdk::{EventTime as _, now_ns};
+///
+/// let then = Instant::now() - Duration::from_millis(1);
+/// assert!(then.boot_ns() < now_ns());
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the time of an event",
+    label = "not a time",
+    note = "a time is an `Instant`, a `SystemTime`, a `u64`: ns of the boot clock, or `Clock::Monotonic.at(ns)`"
+)]
+pub trait EventTime {
+    /// The time in nanoseconds of the boot clock.
+    fn boot_ns(&self) -> u64;
 
-impl Snapshot {
-    /// The time of the boot clock at `value`.
-    pub(crate) fn boot_ns_at(&self, value: u64) -> u64 {
-        let units = i128::from(value) - i128::from(self.value);
-        shifted(self.boot_ns, units.saturating_mul(self.unit_ns.into()))
+    /// The time as it is written.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn when(&self) -> When<'_> {
+        When::boot(self.boot_ns())
     }
 }
 
-/// The newest snapshot of each clock of the program.
-static NEWEST: Mutex<Vec<Snapshot>> = Mutex::new(Vec::new());
-
-fn lock() -> MutexGuard<'static, Vec<Snapshot>> {
-    NEWEST.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn newest(id: u32) -> Option<Snapshot> {
-    lock().iter().find(|snapshot| snapshot.id == id).copied()
-}
-
-/// The list, while the process forks.
-pub(crate) struct Locked(
-    #[expect(dead_code, reason = "it is held")] MutexGuard<'static, Vec<Snapshot>>,
-);
-
-pub(crate) fn lock_for_fork() -> Locked {
-    Locked(lock())
-}
-
-/// The time of the boot clock at `value` of the clock `id`, if this process knows the clock; otherwise `value`.
-pub(crate) fn boot_ns_of(id: u32, value: u64) -> u64 {
-    if let Some(snapshot) = newest(id) {
-        return snapshot.boot_ns_at(value);
+impl EventTime for u64 {
+    #[inline(always)]
+    fn boot_ns(&self) -> u64 {
+        *self
     }
-    let now = os::clock::now();
-    let then = match id {
-        id::REALTIME => now.real_ns,
-        id::REALTIME_COARSE => now.real_coarse_ns,
-        id::MONOTONIC => now.mono_ns,
-        id::MONOTONIC_COARSE => now.mono_coarse_ns,
-        id::MONOTONIC_RAW => now.mono_raw_ns,
-        _ => return value,
-    };
-    shifted(now.boot_ns, i128::from(value) - i128::from(then))
 }
 
-fn shifted(ns: u64, by: i128) -> u64 {
-    let ns = i128::from(ns).saturating_add(by).max(0);
-    u64::try_from(ns).unwrap_or(u64::MAX)
+/// As far from now as the two clocks say. While the machine is suspended an `Instant` stands still.
+impl EventTime for Instant {
+    fn boot_ns(&self) -> u64 {
+        let now = Self::now();
+        from_now(now.checked_duration_since(*self).ok_or_else(|| *self - now))
+    }
+}
+
+/// As far from now as the clock of the machine says. It may have been set meanwhile.
+impl EventTime for SystemTime {
+    fn boot_ns(&self) -> u64 {
+        from_now(Self::now().duration_since(*self).map_err(|later| later.duration()))
+    }
+}
+
+/// The event has it as it is, and readers convert it.
+impl EventTime for ClockTime<'_> {
+    /// As far as this process knows.
+    fn boot_ns(&self) -> u64 {
+        match self.clock.id() {
+            None => now_ns(),
+            Some(id) => snapshots::boot_ns_of(id, self.value),
+        }
+    }
+
+    fn when(&self) -> When<'_> {
+        if self.clock.id().is_none() {
+            report_missing_snapshot();
+            return When::NOW;
+        }
+        When { time: Some(self.value), clock: Some(self.clock) }
+    }
+}
+
+/// `Ok`: so long ago; `Err`: so much later than now.
+fn from_now(distance: Result<Duration, Duration>) -> u64 {
+    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    // Read last: a time that has passed is never later than now.
+    let now_ns = now_ns();
+    match distance {
+        Ok(ago) => now_ns.saturating_sub(ns(ago)),
+        Err(later) => now_ns.saturating_add(ns(later)),
+    }
 }
 
 #[cold]
-fn tell_of_no_snapshot() {
+fn report_missing_snapshot() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         crate::report::report!(
