@@ -2,6 +2,18 @@
 //! inherited, nor run their destructors.
 
 use core::sync::atomic::{AtomicU32, Ordering};
+use std::sync::MutexGuard;
+
+/// A lock that is held while the process forks. What it guards cannot be reached.
+pub(crate) struct Held<T: 'static>(
+    #[expect(dead_code, reason = "it is held")] MutexGuard<'static, T>,
+);
+
+impl<T> From<MutexGuard<'static, T>> for Held<T> {
+    fn from(guard: MutexGuard<'static, T>) -> Self {
+        Self(guard)
+    }
+}
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 

@@ -11,12 +11,13 @@
 use core::fmt::Write as _;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use log::{LevelFilter, Log, Metadata, Record, SetLoggerError};
 
 use crate::category::{Category, Members};
 use crate::event::Event;
+use crate::fork::Held;
 use crate::intern::EventName;
 use crate::intern::{Location, StaticName};
 use crate::level::Level;
@@ -150,15 +151,13 @@ fn category(metadata: &Metadata<'_>) -> &'static Category {
     level(metadata.level()).category_of_record(metadata.target())
 }
 
-type Literals = Option<HashMap<&'static str, &'static StaticName>>;
+pub(crate) type Literals = Option<HashMap<&'static str, &'static StaticName>>;
 
 static ALL: Mutex<Literals> = Mutex::new(None);
 
 /// All literals, while the process forks.
-pub(crate) struct Locked(#[expect(dead_code, reason = "it is held")] MutexGuard<'static, Literals>);
-
-pub(crate) fn lock_for_fork() -> Locked {
-    Locked(ALL.lock().unwrap_or_else(PoisonError::into_inner))
+pub(crate) fn lock_for_fork() -> Held<Literals> {
+    ALL.lock().unwrap_or_else(PoisonError::into_inner).into()
 }
 
 /// The name of events whose message is a literal of the program.

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::last_snapshot::LastSnapshot;
+use crate::fork::Held;
 
 /// Ids of clocks of a sequence (`clock_snapshot.proto`), without 64 and 65, which are those of the SDK.
 pub(super) const IDS: core::ops::RangeInclusive<u32> = 66..=127;
@@ -36,10 +37,12 @@ impl Snapshot {
     }
 }
 
-/// The newest snapshot of each clock of the program.
-static NEWEST: Mutex<Vec<Snapshot>> = Mutex::new(Vec::new());
+pub(crate) type Snapshots = Vec<Snapshot>;
 
-fn lock() -> MutexGuard<'static, Vec<Snapshot>> {
+/// The newest snapshot of each clock of the program.
+static NEWEST: Mutex<Snapshots> = Mutex::new(Vec::new());
+
+fn lock() -> MutexGuard<'static, Snapshots> {
     NEWEST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -66,12 +69,8 @@ pub(super) fn add(last: &LastSnapshot, unit_ns: u64, value: u64, boot_ns: u64) {
 }
 
 /// The list, while the process forks.
-pub(crate) struct Locked(
-    #[expect(dead_code, reason = "it is held")] MutexGuard<'static, Vec<Snapshot>>,
-);
-
-pub(crate) fn lock_for_fork() -> Locked {
-    Locked(lock())
+pub(crate) fn lock_for_fork() -> Held<Snapshots> {
+    lock().into()
 }
 
 /// The time of the boot clock at `value` of the clock `id`, if this process knows the clock; otherwise `value`.

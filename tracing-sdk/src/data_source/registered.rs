@@ -12,7 +12,7 @@ use super::source::DataSource;
 use super::thread::{self, Number};
 use crate::callback;
 use crate::on::ON;
-use crate::runtime::{self, Locked, Offer};
+use crate::runtime::{self, ForkLock, Offer};
 
 /// A data source that all services know, those that the program connects to later, too. It is a static, because
 /// trace points of all threads use it.
@@ -60,7 +60,7 @@ impl<S: DataSource> Registered<S> {
         let register = move |producer: &Producer| {
             producer.register(descriptor.clone(), Adapter::new(&self.instances, &self.number))
         };
-        let lock = || -> Box<dyn Locked> { Box::new(Some(self.instances.lock_for_fork())) };
+        let lock = || -> Box<dyn ForkLock> { Box::new(Some(self.instances.lock_for_fork())) };
         runtime::add_source(Offer { register: Box::new(register), lock: Box::new(lock) });
     }
 

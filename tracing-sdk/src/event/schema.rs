@@ -10,6 +10,7 @@ use client::write::TraceWriter;
 use protozero::{Reader, Writer as _};
 
 use crate::fields;
+use crate::fork::Held;
 use crate::on::ON;
 use crate::source::registry;
 
@@ -19,7 +20,7 @@ const EXTENSION_DESCRIPTOR: u32 = 72;
 const SET: u32 = 1;
 const FILE: u32 = 1;
 
-type Sets = Vec<&'static [u8]>;
+pub(crate) type Sets = Vec<&'static [u8]>;
 
 /// The sets of the program, each once.
 static SETS: Mutex<Sets> = Mutex::new(Vec::new());
@@ -32,10 +33,8 @@ fn lock() -> MutexGuard<'static, Sets> {
 }
 
 /// The list, while the process forks.
-pub(crate) struct Locked(#[expect(dead_code, reason = "it is held")] MutexGuard<'static, Sets>);
-
-pub(crate) fn lock_for_fork() -> Locked {
-    Locked(lock())
+pub(crate) fn lock_for_fork() -> Held<Sets> {
+    lock().into()
 }
 
 /// Puts the schema of the program's own fields into traces, so that readers can show them: those of

@@ -50,6 +50,6 @@ mod registry;
 mod writer;
 
 pub use self::console::Console;
-pub(crate) use self::registry::{ForThreads, Interception, Locked, lock_for_fork, start};
+pub(crate) use self::registry::{ForThreads, Interception, List, lock_for_fork, start};
 pub use self::registry::{Interceptor, register};
 pub(crate) use self::writer::Intercepted;

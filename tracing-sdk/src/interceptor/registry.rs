@@ -8,6 +8,7 @@ use protos::DataSourceConfig;
 
 use super::writer::{self, Intercepted, Receive};
 use crate::callback;
+use crate::fork::Held;
 use crate::on::ON;
 
 /// Gets the packets of the data sources of a session. A value of it belongs to one running instance: one data source in
@@ -37,14 +38,14 @@ pub trait Interceptor: Send + Sync + 'static {
 
 /// An [`Interceptor`] of any type, in one running instance. What only its writers need is in no program without one:
 /// nothing else names it.
-pub(super) trait Instance: Send + Sync {
+pub(crate) trait Instance: Send + Sync {
     /// What its threads make writers with.
     fn writers(self: Arc<Self>) -> Arc<dyn Writers>;
 }
 
 /// Makes writers of sequences. The caller may hold a lock of the library, so no code of the program runs: this does not
 /// keep the value of the program, not even for a moment, because it would be dropped then.
-pub(super) trait Writers: Send + Sync {
+pub(crate) trait Writers: Send + Sync {
     /// The writer of a new sequence, and the way of its packets. None if the instance has ended.
     fn writer(&self, name: &Arc<str>) -> Option<(TraceWriter, Box<dyn Intercepted>)>;
 }
@@ -82,7 +83,7 @@ fn receiver<I: Interceptor>(interceptor: Weak<I>, name: Arc<str>) -> Receive {
 
 type Make = Arc<dyn Fn(&DataSourceConfig) -> Arc<dyn Instance> + Send + Sync>;
 
-type List = Vec<(String, Make)>;
+pub(crate) type List = Vec<(String, Make)>;
 
 static KNOWN: Mutex<List> = Mutex::new(Vec::new());
 
@@ -91,10 +92,8 @@ fn known() -> MutexGuard<'static, List> {
 }
 
 /// The list, while the process forks.
-pub(crate) struct Locked(#[expect(dead_code, reason = "it is held")] MutexGuard<'static, List>);
-
-pub(crate) fn lock_for_fork() -> Locked {
-    Locked(known())
+pub(crate) fn lock_for_fork() -> Held<List> {
+    known().into()
 }
 
 /// Makes an interceptor known under the name that configs use. Sessions that start later find it. A second one of the

@@ -2,7 +2,9 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
+
+use crate::fork::Held;
 
 /// The highest number of a literal. Literals beyond it are written in full.
 pub(super) const STATIC_MAX: u32 = 65_535;
@@ -21,13 +23,11 @@ static NAMES: [Mutex<Names>; LiteralTable::COUNT] =
 
 type Names = Option<HashMap<&'static str, u32>>;
 
-/// The locks of all tables, held while the process forks.
-pub(crate) struct Locked(
-    #[expect(dead_code, reason = "it is held")] [MutexGuard<'static, Names>; LiteralTable::COUNT],
-);
+/// All tables, while the process forks.
+pub(crate) type HeldNames = [Held<Names>; LiteralTable::COUNT];
 
-pub(crate) fn lock_for_fork() -> Locked {
-    Locked(NAMES.each_ref().map(|names| names.lock().unwrap_or_else(PoisonError::into_inner)))
+pub(crate) fn lock_for_fork() -> HeldNames {
+    NAMES.each_ref().map(|names| names.lock().unwrap_or_else(PoisonError::into_inner).into())
 }
 
 /// The key that an identifier of the program stands for: that of `r#type` is `type`.

@@ -26,7 +26,7 @@ use protos::TracePacketWriter;
 use protozero::Writer as _;
 
 use self::literal::STATIC_MAX;
-pub(crate) use self::literal::{Locked, lock_for_fork};
+pub(crate) use self::literal::{HeldNames, lock_for_fork};
 pub use self::literal::{StaticName, key_of};
 pub use self::place::Location;
 pub(crate) use self::place::Place;

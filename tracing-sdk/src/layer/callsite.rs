@@ -17,6 +17,7 @@ use tracing::callsite::Identifier;
 use super::chunks::Chunks;
 use crate::category::Category;
 use crate::event::Priority;
+use crate::fork::Held;
 use crate::hash::WordHasher;
 use crate::intern::{Location, Place, StaticName};
 use crate::level::Level;
@@ -206,22 +207,20 @@ impl CallSite {
 
 type Table = HashMap<Identifier, &'static CallSite, BuildHasherDefault<WordHasher>>;
 
-static ALL: Mutex<Option<Table>> = Mutex::new(None);
+pub(super) type CallSites = Option<Table>;
+
+static ALL: Mutex<CallSites> = Mutex::new(None);
 
 /// The same by their numbers, for those who have no lock.
 static BY_NUMBER: Chunks<OnceLock<&'static CallSite>> = Chunks::new();
 
-fn all() -> MutexGuard<'static, Option<Table>> {
+fn all() -> MutexGuard<'static, CallSites> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// All call sites, while the process forks.
-pub(crate) struct Locked(
-    #[expect(dead_code, reason = "it is held")] MutexGuard<'static, Option<Table>>,
-);
-
-pub(crate) fn lock_for_fork() -> Locked {
-    Locked(all())
+pub(super) fn lock_for_fork() -> Held<CallSites> {
+    all().into()
 }
 
 /// How many places a thread has for call sites that it finds without its table.

@@ -75,7 +75,7 @@ pub(super) fn leads_here() -> bool {
 
 /// The maximum level of `log`, as it was before a session has raised it.
 #[derive(Debug)]
-pub(super) struct MaxLevel(Option<LevelFilter>);
+pub(crate) struct MaxLevel(Option<LevelFilter>);
 
 impl MaxLevel {
     pub(super) const fn new() -> Self {

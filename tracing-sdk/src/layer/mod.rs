@@ -73,28 +73,33 @@ mod subscriber;
 mod tests;
 mod values;
 
-/// What a fork waits for.
-pub(crate) struct Locked(
-    #[expect(dead_code, reason = "it is held")] callsite::Locked,
-    spans::Locked,
-);
-
-impl Locked {
-    /// In a forked process, which frees nothing.
-    pub(crate) fn unlock_slots(&mut self) {
-        self.1.unlock_slots();
-    }
-}
-
-pub(crate) fn lock_for_fork() -> Locked {
-    Locked(callsite::lock_for_fork(), spans::lock_for_fork())
-}
+use self::callsite::CallSites;
+use self::spans::LockedSpans;
+use crate::fork::Held;
 
 pub use self::filter::Wanted;
 pub use self::filtered::{Layer, layer};
+pub(crate) use self::log_record::MaxLevel;
 #[cfg(feature = "log")]
 pub(crate) use self::rebuild::gets_log_records;
-pub(crate) use self::rebuild::{Locked as LockedFirst, lock_for_fork as lock_first_for_fork};
+pub(crate) use self::rebuild::lock_for_fork as lock_rebuilding_for_fork;
 pub use self::recorder::Recorder;
 pub use self::style::SpanStyle;
 pub use self::subscriber::Subscriber;
+
+/// What is locked of call sites and spans, while the process forks.
+pub(crate) struct LayerLocks {
+    _call_sites: Held<CallSites>,
+    spans: LockedSpans,
+}
+
+impl LayerLocks {
+    /// In a forked process, which frees nothing.
+    pub(crate) fn unlock_slots(&mut self) {
+        self.spans.unlock_slots();
+    }
+}
+
+pub(crate) fn lock_for_fork() -> LayerLocks {
+    LayerLocks { _call_sites: callsite::lock_for_fork(), spans: spans::lock_for_fork() }
+}

@@ -10,7 +10,7 @@
 //!   it is dropped, and call sites ask again:          all that are left are asked
 //! ```
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use tracing::callsite::rebuild_interest_cache;
 use tracing::dispatcher::Dispatch;
@@ -22,16 +22,15 @@ use super::filter;
 use super::log_record;
 use super::log_record::MaxLevel;
 use crate::callback;
+use crate::fork::Held;
 use crate::source::changes;
 
 /// Held while call sites ask again: `tracing` has locks meanwhile that a forked process could not release.
 static REBUILDING: Mutex<MaxLevel> = Mutex::new(MaxLevel::new());
 
 /// What a fork waits for, before it takes other locks.
-pub(crate) struct Locked(#[expect(dead_code, reason = "it is held")] MutexGuard<'static, MaxLevel>);
-
-pub(crate) fn lock_for_fork() -> Locked {
-    Locked(REBUILDING.lock().unwrap_or_else(PoisonError::into_inner))
+pub(crate) fn lock_for_fork() -> Held<MaxLevel> {
+    REBUILDING.lock().unwrap_or_else(PoisonError::into_inner).into()
 }
 
 /// Makes every call site ask again at each start and stop of a session.

@@ -173,21 +173,21 @@ pub(super) fn slot_count() -> usize {
 }
 
 /// The slots, while the process forks.
-pub(crate) struct Locked {
+pub(super) struct LockedSpans {
     #[expect(dead_code, reason = "it is held")]
     shared: MutexGuard<'static, Shared>,
     details: Vec<MutexGuard<'static, Details>>,
 }
 
-pub(crate) fn lock_for_fork() -> Locked {
+pub(super) fn lock_for_fork() -> LockedSpans {
     // The lock comes first: there are no new slots meanwhile.
     let shared = shared();
-    Locked { shared, details: SLOTS.iter().map(Slot::lock_for_fork).collect() }
+    LockedSpans { shared, details: SLOTS.iter().map(Slot::lock_for_fork).collect() }
 }
 
-impl Locked {
+impl LockedSpans {
     /// In a forked process, which frees nothing.
-    pub(crate) fn unlock_slots(&mut self) {
+    pub(super) fn unlock_slots(&mut self) {
         let mut details = ManuallyDrop::new(core::mem::take(&mut self.details));
         while let Some(details) = details.pop() {
             drop(details);

@@ -26,21 +26,21 @@ use std::time::Duration;
 
 #[cfg(feature = "in-process")]
 use super::state::{CompleteFile, LiveSession};
-use super::state::{Locked, RUNTIME, Runtime, lock};
+use super::state::{ForkLock, RUNTIME, Runtime, lock};
 #[cfg(feature = "in-process")]
 use crate::callback;
-use crate::clock::snapshots;
+use crate::clock::snapshots::{self, Snapshots};
 use crate::event::schema;
-use crate::fork;
+use crate::fork::{self, Held};
 use crate::interceptor;
-use crate::intern;
+use crate::intern::{self, HeldNames};
 #[cfg(feature = "tracing")]
-use crate::layer::{self, LockedFirst};
+use crate::layer::{self, LayerLocks, MaxLevel};
 use crate::sequence::thread;
 use crate::site::sticky;
 #[cfg(feature = "tracing")]
-use crate::source::changes;
-use crate::source::registry;
+use crate::source::changes::{self, Callbacks};
+use crate::source::registry::{self, LockedRegistry};
 use crate::track::process;
 
 /// How long the end of a process may wait for a service that does not answer.
@@ -50,20 +50,24 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 #[cfg(feature = "in-process")]
 const FILES_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What the thread that forks holds meanwhile, in the order in which locks are taken.
+/// What the thread that forks holds meanwhile. [`before_fork`] has the order.
 struct Locks {
     runtime: MutexGuard<'static, Runtime>,
-    registry: registry::Locked,
-    sources: Vec<Box<dyn Locked>>,
-    _sticky: sticky::Locked,
-    _names: intern::Locked,
-    _interceptors: interceptor::Locked,
-    _clocks: snapshots::Locked,
-    _schemas: schema::Locked,
+    registry: LockedRegistry,
+    sources: Vec<Box<dyn ForkLock>>,
+    _sticky: Held<sticky::List>,
+    _names: HeldNames,
+    _interceptors: Held<interceptor::List>,
+    _clocks: Held<Snapshots>,
+    _schemas: Held<schema::Sets>,
     #[cfg(feature = "log")]
-    _log: crate::log::Locked,
+    _log: Held<crate::log::Literals>,
     #[cfg(feature = "tracing")]
-    layer: (LockedFirst, layer::Locked, changes::Locked),
+    _rebuilding: Held<MaxLevel>,
+    #[cfg(feature = "tracing")]
+    layer: LayerLocks,
+    #[cfg(feature = "tracing")]
+    _changes: Held<Callbacks>,
 }
 
 thread_local! {
@@ -140,10 +144,10 @@ fn within_timeout(work: impl FnOnce() -> bool + Send + 'static) -> bool {
 extern "C" fn before_fork() {
     // In this order everywhere.
     #[cfg(feature = "tracing")]
-    let first = layer::lock_first_for_fork();
+    let rebuilding = layer::lock_rebuilding_for_fork();
     let runtime = lock();
     #[cfg(feature = "tracing")]
-    let layer = (first, layer::lock_for_fork(), changes::lock_for_fork());
+    let (layer, changes) = (layer::lock_for_fork(), changes::lock_for_fork());
     let registry = registry::lock_for_fork();
     let locks = Locks {
         sources: runtime.sources.iter().map(|source| (source.lock)()).collect(),
@@ -157,7 +161,11 @@ extern "C" fn before_fork() {
         #[cfg(feature = "log")]
         _log: crate::log::lock_for_fork(),
         #[cfg(feature = "tracing")]
+        _rebuilding: rebuilding,
+        #[cfg(feature = "tracing")]
         layer,
+        #[cfg(feature = "tracing")]
+        _changes: changes,
     };
     // A thread that forks while it ends has no thread locals; then the locks are released at once.
     let _ = LOCKS.try_with(|held| *held.borrow_mut() = Some(locks));
@@ -185,7 +193,7 @@ extern "C" fn in_child() {
     let mut sources = ManuallyDrop::new(core::mem::take(&mut locks.sources));
     sources.iter_mut().for_each(|source| source.unlock());
     #[cfg(feature = "tracing")]
-    locks.layer.1.unlock_slots();
+    locks.layer.unlock_slots();
     drop(locks);
     fork::forked();
     thread::forget_after_fork();

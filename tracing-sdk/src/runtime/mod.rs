@@ -30,7 +30,7 @@ pub(crate) use self::state::CompleteFile;
 #[cfg(feature = "session")]
 pub(crate) use self::state::LiveSession;
 use self::state::lock;
-pub(crate) use self::state::{Locked, Offer};
+pub(crate) use self::state::{ForkLock, Offer};
 use crate::clock;
 use crate::on::ON;
 use crate::source::{CanAdopt, TrackEventSource, descriptor, registry};

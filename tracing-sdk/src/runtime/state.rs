@@ -85,17 +85,17 @@ pub(crate) type Register = Box<dyn Fn(&Producer) -> Result<(), ProducerError> + 
 pub(crate) struct Offer {
     pub(crate) register: Register,
     /// Locks its instances, while the process forks.
-    pub(crate) lock: Box<dyn Fn() -> Box<dyn Locked> + Send + Sync>,
+    pub(crate) lock: Box<dyn Fn() -> Box<dyn ForkLock> + Send + Sync>,
 }
 
-/// What is locked until it is dropped.
-pub(crate) trait Locked {
+/// A lock that is held while the process forks: until it is dropped.
+pub(crate) trait ForkLock {
     /// Releases it before that, without a change of memory: a forked child must not free any.
     fn unlock(&mut self);
 }
 
 /// None if it was released.
-impl<T> Locked for Option<MutexGuard<'_, T>> {
+impl<T> ForkLock for Option<MutexGuard<'_, T>> {
     fn unlock(&mut self) {
         *self = None;
     }

@@ -21,6 +21,7 @@ use crate::category::{CategoryRef, Members};
 use crate::clock;
 use crate::clock::event_time::{EventTime, When};
 use crate::event::counter_value::CounterValue;
+use crate::fork::Held;
 use crate::intern::EventName;
 use crate::on::ON;
 use crate::sequence::{Spec, thread};
@@ -86,13 +87,10 @@ impl Sticky for State<'static> {
 /// One lock for all statics: a fork must take it, and cannot find others.
 static ALL: Mutex<List> = Mutex::new(Vec::new());
 
-/// The list, while the process forks.
-pub(crate) struct Locked(#[expect(dead_code, reason = "it is held")] MutexGuard<'static, List>);
-
-pub(super) type List = Vec<Entry>;
+pub(crate) type List = Vec<Entry>;
 
 #[derive(Clone)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     sticky: &'static dyn Sticky,
     members: Members,
     last: Last,
@@ -125,8 +123,9 @@ struct Last {
     text: String,
 }
 
-pub(crate) fn lock_for_fork() -> Locked {
-    Locked(all())
+/// The list, while the process forks.
+pub(crate) fn lock_for_fork() -> Held<List> {
+    all().into()
 }
 
 pub(super) fn all() -> MutexGuard<'static, List> {

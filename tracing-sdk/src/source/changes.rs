@@ -1,16 +1,16 @@
 //! What other parts of the library do when instances have started or stopped.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-static CALLBACKS: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
+use crate::fork::Held;
+
+pub(crate) type Callbacks = Vec<fn()>;
+
+static CALLBACKS: Mutex<Callbacks> = Mutex::new(Vec::new());
 
 /// The functions, while the process forks.
-pub(crate) struct Locked(
-    #[expect(dead_code, reason = "it is held")] MutexGuard<'static, Vec<fn()>>,
-);
-
-pub(crate) fn lock_for_fork() -> Locked {
-    Locked(CALLBACKS.lock().unwrap_or_else(PoisonError::into_inner))
+pub(crate) fn lock_for_fork() -> Held<Callbacks> {
+    CALLBACKS.lock().unwrap_or_else(PoisonError::into_inner).into()
 }
 
 /// Calls `callback` after each start and stop of an instance, on the thread of the data source, without a lock. Adding

@@ -284,13 +284,13 @@ pub(crate) fn stop(slot: usize) {
 }
 
 /// The registry, while the process forks.
-pub(crate) struct Locked(MutexGuard<'static, Registry>);
+pub(crate) struct LockedRegistry(MutexGuard<'static, Registry>);
 
-pub(crate) fn lock_for_fork() -> Locked {
-    Locked(lock())
+pub(crate) fn lock_for_fork() -> LockedRegistry {
+    LockedRegistry(lock())
 }
 
-impl Locked {
+impl LockedRegistry {
     /// In a forked process: nothing records here. No destructor runs.
     pub(crate) fn forget_instances(&mut self) {
         for slot in 0..COUNT {
