@@ -5,8 +5,8 @@
 
 use std::cell::RefCell;
 
-use super::span::{Begun, Form};
-use super::spans::{LiveSpan, SpanId};
+use super::span_slices::{Begun, Form};
+use super::span_table::{LiveSpan, SpanId};
 use crate::sequence::Spec;
 use crate::sequence::thread;
 

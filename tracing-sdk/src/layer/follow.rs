@@ -1,6 +1,6 @@
 //! `follows_from`: an arrow from the span that is followed.
 
-use super::spans::LiveSpan;
+use super::span_table::LiveSpan;
 use crate::category::Members;
 use crate::event::Event;
 use crate::flow::Flow;

@@ -50,6 +50,13 @@
 //! While no session wants a call site, it costs what it costs without any subscriber: the layer has a filter that says
 //! so, and other layers keep theirs. A span that is made while no session wants it is not recorded later.
 
+// | file | concern |
+// |---|---|
+// | `filtered`, `subscriber`, `filter`, `rebuild` | what `tracing` calls; what sessions want |
+// | `recorder`, `callsite`, `field`, `values` | call sites, and their fields |
+// | `span_table`, `index`, `handles`, `slot`, `chunks` | spans that have not ended, and how threads find them |
+// | `span_slices`, `entered`, `scratch`, `style`, `follow` | the slices of spans |
+// | `event`, `log_record` | events, and records of `log` |
 mod callsite;
 mod chunks;
 mod entered;
@@ -65,8 +72,8 @@ mod rebuild;
 mod recorder;
 mod scratch;
 mod slot;
-mod span;
-mod spans;
+mod span_slices;
+mod span_table;
 mod style;
 mod subscriber;
 #[cfg(test)]
@@ -74,7 +81,7 @@ mod tests;
 mod values;
 
 use self::callsite::CallSites;
-use self::spans::LockedSpans;
+use self::span_table::LockedSpans;
 use crate::fork::Held;
 
 pub use self::filter::Wanted;
@@ -101,5 +108,5 @@ impl LayerLocks {
 }
 
 pub(crate) fn lock_for_fork() -> LayerLocks {
-    LayerLocks { _call_sites: callsite::lock_for_fork(), spans: spans::lock_for_fork() }
+    LayerLocks { _call_sites: callsite::lock_for_fork(), spans: span_table::lock_for_fork() }
 }

@@ -9,8 +9,8 @@ use tracing_subscriber::registry::LookupSpan;
 use super::callsite;
 use super::follow;
 use super::scratch::Scratch;
-use super::span;
-use super::spans::{SpanId, SubscriberNumber};
+use super::span_slices;
+use super::span_table::{SpanId, SubscriberNumber};
 use super::style::SpanStyle;
 use super::values::Collect;
 use super::{entered, event, rebuild};
@@ -69,7 +69,7 @@ impl Recorder {
             // Formatting runs code of the program.
             attributes.record(&mut Collect { site, values: &mut scratch.values });
         }
-        span::begin(id, site, self.style, scratch.as_deref_mut(), parent);
+        span_slices::begin_span(id, site, self.style, scratch.as_deref_mut(), parent);
         if let Some(scratch) = scratch {
             scratch.keep();
         }
@@ -78,7 +78,7 @@ impl Recorder {
     /// All handles of a span were given back.
     pub(super) fn close(&self, id: &Id) {
         if let Some(span) = self.number.span(id).find() {
-            span.end();
+            span.end_span();
         }
     }
 

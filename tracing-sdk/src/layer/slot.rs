@@ -32,7 +32,7 @@ pub(super) struct Start<'v> {
 #[derive(Default)]
 pub(super) struct Life {
     pub(super) written: Written,
-    /// The instances that it was last compared with.
+    /// The generation of the instances at the last comparison.
     generation: Option<u32>,
     /// A thread writes its beginning.
     is_beginning: bool,
@@ -40,7 +40,7 @@ pub(super) struct Life {
 
 impl Life {
     /// The calling thread is to write the beginning where it is missing: to all but the instances that are returned.
-    pub(super) fn start(&mut self, generation: u32) -> Option<Written> {
+    pub(super) fn claim_beginning(&mut self, generation: u32) -> Option<Written> {
         if self.is_beginning || self.generation == Some(generation) {
             return None;
         }
@@ -48,8 +48,8 @@ impl Life {
         Some(self.written)
     }
 
-    /// It has done so.
-    pub(super) fn started(&mut self, generation: u32, written: Written) {
+    /// The calling thread has written the beginnings that [`claim_beginning`](Self::claim_beginning) asked for.
+    pub(super) fn note_begun(&mut self, generation: u32, written: Written) {
         *self = Self { written, generation: Some(generation), is_beginning: false };
     }
 }

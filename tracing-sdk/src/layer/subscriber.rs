@@ -13,7 +13,7 @@ use tracing::{Event, Metadata};
 use tracing_types::span::Current;
 
 use super::recorder::Recorder;
-use super::spans::{LiveSpan, SpanId};
+use super::span_table::{LiveSpan, SpanId};
 use super::{entered, event, filter, rebuild};
 
 /// How many ids a thread takes at a time: what all threads write to costs more than the rest of an id.

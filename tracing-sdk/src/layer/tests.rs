@@ -8,7 +8,7 @@ use tracing::Id;
 use super::callsite;
 use super::chunks::Chunks;
 use super::slot::Start;
-use super::spans::{LiveSpan, SubscriberNumber, slot_count};
+use super::span_table::{LiveSpan, SubscriberNumber, slot_count};
 use super::style::SpanStyle;
 
 #[test]
@@ -31,7 +31,7 @@ struct EndsLate(LiveSpan);
 
 impl Drop for EndsLate {
     fn drop(&mut self) {
-        self.0.end();
+        self.0.end_span();
     }
 }
 
@@ -64,7 +64,7 @@ fn check_slots_are_used_again(end: fn(&SubscriberNumber, LiveSpan)) {
 
 #[test]
 fn threads_that_only_end_spans_keep_no_slot() {
-    check_slots_are_used_again(|_, span| span.end());
+    check_slots_are_used_again(|_, span| span.end_span());
 }
 
 #[test]
@@ -72,6 +72,6 @@ fn threads_that_end_spans_late_keep_no_slot() {
     check_slots_are_used_again(|subscriber, span| {
         // Its destructor runs after that of the slots which the thread keeps: those are used later for the first time.
         LATE.set(Some(EndsLate(span)));
-        begin(subscriber, 2).end();
+        begin(subscriber, 2).end_span();
     });
 }

@@ -44,9 +44,12 @@ const ANNOTATION: u8 = rt::tag(4, rt::LEN) as u8;
 const KEY: u8 = rt::tag(1, rt::VARINT) as u8;
 /// `double_value`
 const DOUBLE: u8 = rt::tag(5, rt::FIXED64) as u8;
-/// `log_message` and its length, with a tag of two bytes. The length comes later.
+/// `log_message`
 #[cfg(feature = "tracing")]
-const LOG: [u8; 3] = [(21 << 3 | 2) & 0x7f | 0x80, (21 << 3) >> 7, 0];
+const LOG_MESSAGE: u32 = rt::tag(21, rt::LEN);
+/// Its tag of two bytes, and its length, which comes later.
+#[cfg(feature = "tracing")]
+const LOG: [u8; 3] = [LOG_MESSAGE as u8 | 0x80, (LOG_MESSAGE >> 7) as u8, 0];
 /// `string_value`
 const STRING: u8 = rt::tag(6, rt::LEN) as u8;
 

@@ -53,6 +53,7 @@ impl Shared {
     /// Reads the trace into `out`. Other threads can use the session while `out` is slow.
     pub(super) fn read_into(&self, out: &mut dyn Write) -> Result<(), SessionError> {
         let mut replies = Replies::new(self);
+        // As `TraceFileWriter`, but nothing is written while the session is locked.
         let mut gathered = Vec::new();
         loop {
             let take = |packet: ReadPacket<'_>| {

@@ -199,9 +199,7 @@ impl FlightRecorder {
             work.await
         }
     }
-}
 
-impl FlightRecorder {
     /// Watches work until the guard is dropped. If that takes longer than `limit`, a thread saves a trace once, while
     /// the work goes on: for work that may hang. Slices that are open then have no end in the trace. Each trace has
     /// [its own name](Self#names-of-files).

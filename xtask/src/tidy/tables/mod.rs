@@ -1,4 +1,4 @@
-//! A table of files in the head of a module has all of its files.
+//! A table of files in the head of a module, or in plain comments behind it, has all of its files.
 //!
 //! Its header begins with `| file |` or `| module |`; other tables are about other things. Modules of tests do not
 //! count.
@@ -19,10 +19,10 @@ pub fn check(texts: &[Text], findings: &mut Findings) {
     }
 }
 
-/// The rows of tables of files in the documentation of a module.
+/// The rows of tables of files in the head of a module.
 fn rows(text: &str) -> Vec<&str> {
     let mut is_row = false;
-    let lines = text.lines().filter_map(|line| line.strip_prefix("//!")).map(str::trim);
+    let lines = text.lines().filter_map(comment).map(str::trim);
     lines
         .filter(|line| {
             let begins = line.starts_with("| file |") || line.starts_with("| module |");
@@ -30,6 +30,11 @@ fn rows(text: &str) -> Vec<&str> {
             is_row
         })
         .collect()
+}
+
+/// The text of a line of the documentation of a module, or of a plain comment.
+fn comment(line: &str) -> Option<&str> {
+    line.strip_prefix("//!").or_else(|| line.strip_prefix("// "))
 }
 
 /// The modules that a file declares, with the lines, except those of tests.

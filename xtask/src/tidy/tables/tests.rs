@@ -30,6 +30,13 @@ fn each_module_is_in_the_table() {
 }
 
 #[test]
+fn a_table_may_be_in_plain_comments() {
+    let plain = HEAD.replace("//! |", "// |");
+    assert!(found(&plain, "mod b;\nmod c;\n").is_empty());
+    assert_eq!(found(&plain, "mod b;\nmod g;\n").len(), 1);
+}
+
+#[test]
 fn tests_and_tables_about_other_things_do_not_count() {
     let tests = "#[cfg(test)]\nmod tests;\n#[cfg(all(\n    test,\n    unix\n))]\nmod props;\n";
     assert!(found(HEAD, tests).is_empty());

@@ -1,4 +1,4 @@
-//! Spans, as slices.
+//! The slices of spans.
 //!
 //! A span that is entered once is one slice of its thread. A span that is entered again has a slice for its whole life,
 //! on a track of its own, and one for each time that it is entered, joined by a flow:
@@ -15,7 +15,7 @@ use protos::TrackEventType;
 use super::callsite::CallSite;
 use super::scratch::Scratch;
 use super::slot::Start;
-use super::spans::{LiveSpan, SpanId};
+use super::span_table::{LiveSpan, SpanId};
 use super::style::SpanStyle;
 use super::values::{ARGUMENTS_MAX, Values};
 use crate::category::Members;
@@ -86,7 +86,7 @@ fn life_track<'a>(site: &'static CallSite, values: &'a Values, number: u64) -> T
 
 /// A span of `site` is made, of which `scratch` has the values. Its parent has a handle for it.
 #[inline(always)]
-pub(super) fn begin(
+pub(super) fn begin_span(
     id: SpanId,
     site: &'static CallSite,
     style: SpanStyle,
@@ -116,7 +116,7 @@ pub(super) fn begin(
         scratch.set_values_of(span.slot);
     }
     if style == SpanStyle::Async && bits != 0 {
-        span.begin_made_life(bits, scratch.map_or(&Values::default(), |scratch| &scratch.values));
+        span.begin_life_of_new(bits, scratch.map_or(&Values::default(), |scratch| &scratch.values));
     }
 }
 
@@ -127,7 +127,7 @@ impl SpanId {
         let is_last = ended.is_some();
         while let Some(span) = ended {
             let parent = span.slot.parent().map(|id| Self { id, ..self });
-            span.end();
+            span.end_span();
             ended = parent.and_then(Self::without_handle);
         }
         is_last
@@ -175,7 +175,7 @@ impl LiveSpan {
             return (Form::Whole, Written::default());
         }
         if self.slot.has_details() {
-            return self.begin_with_details(bits);
+            return self.begin_whole_with_details(bits);
         }
         let now_ns = clock::now_ns();
         let written = thread::write_at(now_ns, bits, &begin_spec(self.site, None), None);
@@ -184,7 +184,7 @@ impl LiveSpan {
     }
 
     #[inline(never)]
-    fn begin_with_details(self, bits: u32) -> (Form, Written) {
+    fn begin_whole_with_details(self, bits: u32) -> (Form, Written) {
         let mut scratch = Scratch::take();
         // The thread that made the span has its values, unless it made another one since.
         if !scratch.has_values_of(self.slot) {
@@ -195,13 +195,13 @@ impl LiveSpan {
             });
         }
         let now_ns = clock::now_ns();
-        let (form, written) = self.write_details(now_ns, bits, &scratch);
-        self.begun(written, now_ns, &mut scratch);
+        let (form, written) = self.write_whole(now_ns, bits, &scratch);
+        self.note_begun(written, now_ns, &mut scratch);
         scratch.keep();
         (form, written)
     }
 
-    fn write_details(self, now_ns: u64, bits: u32, scratch: &Scratch) -> (Form, Written) {
+    fn write_whole(self, now_ns: u64, bits: u32, scratch: &Scratch) -> (Form, Written) {
         let site = self.site;
         let Scratch { values, flows, .. } = scratch;
         let named = values.track_name(site).map(Track::dynamic);
@@ -222,8 +222,8 @@ impl LiveSpan {
         (form, thread::write_at(now_ns, bits, &spec, Some(&mut arguments)))
     }
 
-    /// A slice has begun in `written`. If that is nowhere, the span gets its flows back.
-    fn begun(self, written: Written, now_ns: u64, scratch: &mut Scratch) {
+    /// A slice has begun in `written`. If that is no instance, the span gets its flows back.
+    fn note_begun(self, written: Written, now_ns: u64, scratch: &mut Scratch) {
         if written.bits != 0 {
             self.slot.set_made(written, now_ns);
         } else if !scratch.flows.is_empty() {
@@ -241,7 +241,7 @@ impl LiveSpan {
         let mut scratch = Scratch::take();
         let (number, life) = self.with(|details| {
             scratch.take_flows(details);
-            let life = details.life.start(generation);
+            let life = details.life.claim_beginning(generation);
             if life.is_some() {
                 scratch.copy_values(details);
             }
@@ -262,17 +262,17 @@ impl LiveSpan {
         let spec = Spec { place: None, ..begin_spec(self.site, None) };
         let now_ns = clock::now_ns();
         let written = thread::write_at(now_ns, bits, &spec, Some(&mut arguments));
-        self.begun(written, now_ns, &mut scratch);
+        self.note_begun(written, now_ns, &mut scratch);
         scratch.keep();
         written
     }
 
     /// Begins the slice for the whole life of a span that was made just now, with these values.
     #[inline(never)]
-    fn begin_made_life(self, bits: u32, values: &Values) {
+    fn begin_life_of_new(self, bits: u32, values: &Values) {
         let generation = registry::generation();
         let (number, life) =
-            self.with(|details| (details.number(), details.life.start(generation)));
+            self.with(|details| (details.number(), details.life.claim_beginning(generation)));
         if let Some(life) = life {
             self.begin_life(bits, generation, number, life, values);
         }
@@ -297,7 +297,7 @@ impl LiveSpan {
         };
         let mut arguments = Arguments::Closure(&mut fill);
         thread::write_missing(bits, &mut life, made_for, &spec, Some(&mut arguments));
-        self.with(|details| details.life.started(generation, life));
+        self.with(|details| details.life.note_begun(generation, life));
     }
 
     /// The span leaves a slice that it had begun on the calling thread.
@@ -337,7 +337,7 @@ impl LiveSpan {
 
     /// The span has ended.
     #[inline]
-    pub(super) fn end(self) {
+    pub(super) fn end_span(self) {
         match self.slot.style() {
             SpanStyle::Sync => {}
             SpanStyle::Async => self.end_life(),
