@@ -267,23 +267,23 @@ pub(crate) fn find(attrs: &[Attribute], owner: &Ident, what: &str) -> syn::Resul
     }
 }
 
-/// What the `#[pb(...)]` above a struct says.
+/// The flags of a struct: `#[pb(...)]` above it.
 #[derive(Default)]
-pub(crate) struct Above {
+pub(crate) struct StructFlags {
     /// Where it says `skip_unknown`.
     pub(crate) skips_unknown: Option<Span>,
     /// Full name in the schema.
     pub(crate) name: Option<LitStr>,
 }
 
-impl Parse for Above {
+impl Parse for StructFlags {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let mut above = Self::default();
+        let mut flags = Self::default();
         loop {
             let word: Ident = input.parse()?;
             let again = match word.to_string().as_str() {
-                "skip_unknown" => above.skips_unknown.replace(word.span()).is_some(),
-                "name" => above.name.replace(full_name(input, &word)?).is_some(),
+                "skip_unknown" => flags.skips_unknown.replace(word.span()).is_some(),
+                "name" => flags.name.replace(full_name(input, &word)?).is_some(),
                 _ => {
                     let message = format!(
                         "`{word}` is none of `crate = ...`, `name = \"...\"`, `skip_unknown`"
@@ -298,7 +298,7 @@ impl Parse for Above {
                 input.parse::<Token![,]>()?;
             }
             if input.is_empty() {
-                return Ok(above);
+                return Ok(flags);
             }
         }
     }
@@ -314,11 +314,11 @@ fn full_name(input: ParseStream<'_>, word: &Ident) -> syn::Result<LitStr> {
     Err(syn::Error::new(name.span(), message))
 }
 
-/// What stands above a struct.
-pub(crate) fn above(attrs: &[Attribute], owner: &Ident) -> syn::Result<Above> {
+/// The flags of the struct `owner`; none: the default.
+pub(crate) fn struct_flags(attrs: &[Attribute], owner: &Ident) -> syn::Result<StructFlags> {
     match one(attrs, owner, "struct")? {
         Some(attr) => attr.parse_args(),
-        None => Ok(Above::default()),
+        None => Ok(StructFlags::default()),
     }
 }
 

@@ -5,7 +5,7 @@
 //! needed, but independent of order.
 //!
 //! The schema does not tell which edge of a cycle is the newest one, so an added field can change the types of fields
-//! of other messages. Who names it in [`Config::boxed`](crate::Config::boxed) avoids that.
+//! of other messages. A program that names that field in [`Config::boxed`](crate::Config::boxed) avoids this.
 
 use super::{Field, Kind, Label, Message, MessageId, Schema};
 

@@ -68,7 +68,7 @@ impl Message {
             }
         };
         let mut diag = Diagnostics::default();
-        let above = diag.take(attrs::above(&attrs, &ident)).unwrap_or_default();
+        let flags = diag.take(attrs::struct_flags(&attrs, &ident)).unwrap_or_default();
         let mut numbers = Numbers::default();
         let mut unknown: Option<Ident> = None;
         let mut members = Vec::new();
@@ -107,9 +107,9 @@ impl Message {
             };
             members.extend(what.map(|what| Member { ident, name, vis, ty, what }));
         }
-        check_unknown(&ident, above.skips_unknown, unknown.as_ref(), &mut diag);
-        check_names(above.name.as_ref(), &generics, &members, &mut diag);
-        let (vis, name) = (struct_vis, above.name);
+        check_unknown(&ident, flags.skips_unknown, unknown.as_ref(), &mut diag);
+        check_names(flags.name.as_ref(), &generics, &members, &mut diag);
+        let (vis, name) = (struct_vis, flags.name);
         diag.finish(Message { ident, vis, name, generics, lifetime, members })
     }
 
