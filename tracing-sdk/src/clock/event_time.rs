@@ -21,7 +21,7 @@ use super::snapshots::{self, IDS, Snapshot, id};
 use crate::on::ON;
 
 /// A clock of the kernel, for times that the program has from somewhere else. What the program reads itself needs none:
-/// an `Instant` and a `SystemTime` are times of events, see [`EventTime`](crate::EventTime).
+/// an `Instant` and a `SystemTime` are times of events, see [`EventTime`].
 ///
 /// ```
 /// use tracing_sdk::{Clock, categories, end, instant, slice};
@@ -160,7 +160,7 @@ impl CustomClock {
 }
 
 /// A time of a clock that is not the boot clock: what the key `ts` of the macros takes, and whatever else takes an
-/// [`EventTime`](crate::EventTime).
+/// [`EventTime`].
 ///
 /// ```
 /// use tracing_sdk::{Clock, ClockTime, Counter, categories};
@@ -210,8 +210,8 @@ impl When<'_> {
 }
 
 /// A time of the program: what the key `ts` of the macros and [`Counter::record_at`](crate::Counter::record_at) take.
-/// An `Instant`, a `SystemTime`, a `u64`: nanoseconds of the boot clock, as [`now_ns`](crate::now_ns) has them, or a
-/// time of another clock, such as `Clock::Monotonic.at(ns)` ([`Clock`](crate::Clock), [`CustomClock`]).
+/// An `Instant`, a `SystemTime`, a `u64`: nanoseconds of the boot clock, as [`now_ns`] has them, or a time of another
+/// clock, such as `Clock::Monotonic.at(ns)` ([`Clock`], [`CustomClock`]).
 ///
 /// ```
 /// use std::time::{Duration, Instant};

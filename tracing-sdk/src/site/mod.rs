@@ -9,7 +9,6 @@
 //! | [`call_site`] | those of `counter!` and `state!` |
 //! | [`dynamic`] | those whose names are made at run time |
 //! | [`remembered`] | that last value, which one thread reads while others change it |
-//! | [`time`] | times of the program |
 
 pub(crate) mod call_site;
 mod dynamic;
