@@ -239,7 +239,7 @@ fn idle_producers_lock_nobody_out() {
     let traced = world.command("traced --set-socket-permissions 0:0666:0:0666");
     let mut command = std::process::Command::new("sh");
     command.args(["-c", "ulimit -n 64; exec \"$@\"", "sh"]).arg(traced.get_program());
-    let is_root = rustix::process::geteuid().is_root();
+    let is_root = !skip::without_root("idle_producers_lock_nobody_out, of another user");
     // Only root may give files away.
     command.args(traced.get_args().take(if is_root { usize::MAX } else { 2 }));
     for (name, value) in traced.get_envs() {
@@ -280,7 +280,7 @@ fn idle_producers_lock_nobody_out() {
 /// 128 buffers of 4 GiB are more than any machine has: filled, they would end the daemon.
 #[test]
 fn buffers_of_a_user_leave_the_daemon_its_memory() {
-    if !rustix::process::geteuid().is_root() {
+    if skip::without_root("buffers_of_a_user_leave_the_daemon_its_memory") {
         // Its own user may have what it wants.
         return;
     }

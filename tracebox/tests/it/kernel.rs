@@ -13,17 +13,15 @@ use crate::world::{Daemon, Ran, World, has};
 
 const TRACEFS: &str = "/sys/kernel/tracing";
 
-/// Tells that a test was not run, also where the test passes and its output is not shown.
-fn skip(why: &str) {
-    let _ = writeln!(std::io::stderr(), "\nSKIPPED events of the kernel: {why}");
-}
+/// What the tests of this file are about.
+const EVENTS: &str = "events of the kernel";
 
 /// The tracefs of this machine: no other test of this program uses it until this is dropped. None, and it tells so, if
 /// this user may not record the kernel.
 pub fn kernel() -> Option<MutexGuard<'static, ()>> {
     static ALONE: Mutex<()> = Mutex::new(());
     if fs::read_dir(Path::new(TRACEFS).join("instances")).is_err() {
-        skip(&format!("no rights to {TRACEFS}"));
+        skip::test(EVENTS, &format!("no rights to {TRACEFS}"));
         return None;
     }
     Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
@@ -69,7 +67,7 @@ fn the_scheduling_of_a_command() {
         drop(claim());
         let enabled = fs::read_to_string(Path::new(TRACEFS).join("set_event")).unwrap();
         if !enabled.is_empty() {
-            return skip("another program, which takes no lock, records them now");
+            return skip::test(EVENTS, "another program, which takes no lock, records them now");
         }
         others += 1;
         assert!(others < OTHERS_MAX, "nobody else records: {ran:?}");

@@ -145,6 +145,7 @@ fn users_that_take_what_there_is() {
     if let Some(directory) = std::env::var_os(ATTACK) {
         return attackers(&PathBuf::from(directory));
     }
+    skip::without_root("users_that_take_what_there_is, of other users");
     let directory = std::env::temp_dir().join(format!("few-descriptors-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let limit = Rlimit { current: Some(LIMIT), maximum: getrlimit(Resource::Nofile).maximum };

@@ -13,7 +13,7 @@ use protos::{
 use super::contents::{
     EVENT_PID, EVENT_PRINT, EVENT_TIME, PRINT_TEXT, Recorded, bytes, number, session, thread_id,
 };
-use super::on_demand::{Instance, skip, source, start};
+use super::on_demand::{Instance, source, start};
 use super::restores::{is_set, is_used};
 use super::{FOREVER, alone};
 
@@ -79,7 +79,7 @@ fn has(test: &str, file: &str, word: &str) -> Option<Instance> {
     } else {
         return Some(instance);
     };
-    skip(test, &why);
+    skip::test(test, &why);
     None
 }
 
@@ -141,7 +141,7 @@ fn a_ring_that_survived_a_reboot_is_recorded_once() {
     let test = "a_ring_that_survived_a_reboot_is_recorded_once";
     let Some(markers) = std::env::var("FTRACE_FROZEN").ok().and_then(|text| text.parse().ok())
     else {
-        return skip(
+        return skip::test(
             test,
             "this machine was not started again with a ring in memory that it keeps",
         );

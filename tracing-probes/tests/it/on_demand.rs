@@ -47,15 +47,10 @@ impl Instance {
     pub(super) fn of_test(test: &str) -> Option<Self> {
         let instance = Self::new();
         if let Err(error) = &instance {
-            skip(test, &error.to_string());
+            skip::test(test, &error.to_string());
         }
         instance.ok()
     }
-}
-
-/// Tells that a test was not run, also where the test passes and its output is not shown.
-pub(super) fn skip(test: &str, why: &str) {
-    io::stderr().write_all(format!("\nSKIPPED {test}: {why}\n").as_bytes()).unwrap();
 }
 
 impl Drop for Instance {
@@ -213,8 +208,7 @@ fn a_ring_is_read_when_it_fills() {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("a release");
     let mut numbers = release.split(['.', '-']).map_while(|part| part.trim().parse::<u32>().ok());
     if (numbers.next(), numbers.next()) < (Some(6), Some(9)) {
-        let text = "\nSKIPPED a_ring_is_read_when_it_fills: the kernel is older than 6.9\n";
-        return io::stderr().write_all(text.as_bytes()).unwrap();
+        return skip::test("a_ring_is_read_when_it_fills", "the kernel is older than 6.9");
     }
     let (service, producer) = start();
     let ftrace = source(DataSourceConfig {

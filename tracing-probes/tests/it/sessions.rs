@@ -7,7 +7,7 @@ use client::consumer::{Consumer, Waited};
 use protos::{FtraceConfig, FtraceStats, FtraceStatsPhase as Phase, ObservableEventsType};
 
 use super::contents::{EVENT_PRINT, PRINT_TEXT, Recorded, bytes, enable, session, strings};
-use super::on_demand::{Instance, NAME, skip, start};
+use super::on_demand::{Instance, NAME, start};
 use super::restores::{changed, is_set, is_used, settings_with};
 use super::{FOREVER, alone};
 
@@ -76,7 +76,7 @@ fn an_instance_beside_the_root_and_what_is_refused() {
     let test = "an_instance_beside_the_root_and_what_is_refused";
     let Some(instance) = Instance::of_test(test) else { return };
     if is_used() || is_set() {
-        return skip(test, "another program records; stop it first");
+        return skip::test(test, "another program records; stop it first");
     }
     let root = instance.0.split("/instances/").next().expect("a folder").to_owned();
     let (service, producer) = start();

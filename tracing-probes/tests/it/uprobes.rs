@@ -153,7 +153,7 @@ fn a_probe_is_read_by_its_fields_also_after_it_has_others() {
     let _alone = alone();
     let test = "a_probe_is_read_by_its_fields_also_after_it_has_others";
     if ARGUMENTS[0].is_empty() || OpenOptions::new().append(true).open(DEFINITIONS).is_err() {
-        return super::on_demand::skip(test, "no probes in programs can be defined here");
+        return skip::test(test, "no probes in programs can be defined here");
     }
     let Some(_instance) = Instance::of_test(test) else { return };
     let (service, producer) = start();

@@ -10,6 +10,7 @@ mod layers;
 mod modules;
 mod paths;
 mod sizes;
+mod skips;
 mod tables;
 mod test_docs;
 mod text;
@@ -31,6 +32,7 @@ pub fn run(ctx: &Ctx, _: &[String]) -> Outcome {
     unsafe_ledger::check(ctx, &texts, &mut findings)?;
     words::check(&texts, &mut findings);
     test_docs::check(&texts, &mut findings);
+    skips::check(&texts, &mut findings);
     paths::check(ctx, &texts, &mut findings);
     examples::check(&texts, &mut findings)?;
     report_generated(ctx, &texts);

@@ -140,11 +140,6 @@ const NOTHING: &[u8] = &[0; 4];
 /// A frame that is too long.
 const BROKEN: &[u8] = &[0xff; 4];
 
-/// Tells `cargo xtask ci` that the kernel has not what a test needs.
-fn skip(test: &str, why: &str) {
-    std::io::stderr().write_all(format!("\nSKIPPED {test}: {why}\n").as_bytes()).unwrap();
-}
-
 fn wait_until_connected(daemon: &Daemon, count: u64) {
     while daemon.stats().connected != count {
         std::thread::yield_now();
@@ -221,7 +216,10 @@ fn descriptors_on_urgent_bytes() {
             Ok(_) => {}
             Err(error) => {
                 assert_eq!(error, rustix::io::Errno::OPNOTSUPP);
-                return skip("descriptors_on_urgent_bytes", "this kernel has no urgent bytes");
+                return skip::test(
+                    "descriptors_on_urgent_bytes",
+                    "this kernel has no urgent bytes",
+                );
             }
         }
         stream.write_all(&NOTHING[1..2]).unwrap();

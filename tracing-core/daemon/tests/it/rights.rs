@@ -109,7 +109,8 @@ fn into(path: &Path) -> TraceConfig {
 #[test]
 fn a_file_is_created_with_the_rights_of_its_consumer() {
     let world = World::new("files");
-    let is_root = geteuid().is_root();
+    let is_root =
+        !skip::without_root("a_file_is_created_with_the_rights_of_its_consumer, of another user");
     let owner = is_root.then_some(NOBODY);
     let open = world.folder("open", 0o700, owner, None).join("trace");
     assert_eq!(world.record(&into(&open)), Ok(()));
@@ -151,7 +152,8 @@ fn users_of_files() -> Vec<u32> {
 #[test]
 fn a_file_that_is_passed_is_written_with_the_rights_of_its_consumer() {
     let world = World::new("passed");
-    let wanted = if geteuid().is_root() { NOBODY } else { geteuid().as_raw() };
+    let test = "a_file_that_is_passed_is_written_with_the_rights_of_its_consumer, of another user";
+    let wanted = if skip::without_root(test) { geteuid().as_raw() } else { NOBODY };
     let record = || {
         let mut consumer = world.connect();
         let (reader, pipe) = rustix::pipe::pipe().unwrap();
@@ -181,7 +183,7 @@ fn a_file_in_memory_is_on_the_account_of_its_consumer() {
     let long =
         DataSourceConfig { legacy_config: Some("x".repeat(100 << 10)), ..Default::default() };
     let source = TraceConfigDataSource { config: Some(long), ..Default::default() };
-    let is_root = geteuid().is_root();
+    let is_root = !skip::without_root("a_file_in_memory_is_on_the_account_of_its_consumer");
     let record = || {
         let memfd = memfd_create("trace", MemfdFlags::CLOEXEC).unwrap();
         let data_sources = vec![source.clone()];
@@ -205,7 +207,7 @@ fn a_file_in_memory_is_on_the_account_of_its_consumer() {
 #[test]
 fn a_socket_that_tells_who_sends_is_no_file() {
     let world = World::new("socket");
-    let is_root = geteuid().is_root();
+    let is_root = !skip::without_root("a_socket_that_tells_who_sends_is_no_file");
     let record = || {
         let (socket, _end) = std::os::unix::net::UnixDatagram::pair().unwrap();
         let config = TraceConfig { write_into_file: Some(true), ..config() };
@@ -223,8 +225,10 @@ fn a_socket_that_tells_who_sends_is_no_file() {
 fn a_file_of_the_own_user_is_that_of_the_daemon() {
     let world = World::new("own");
     let path = world.folder("own", 0o755, None, None).join("trace");
+    let is_root =
+        !skip::without_root("a_file_of_the_own_user_is_that_of_the_daemon, with another group");
     let record_here = || {
-        if geteuid().is_root() {
+        if is_root {
             // Of this thread alone.
             set_thread_res_gid(None, Gid::from_raw(GROUP), None).unwrap();
         }
@@ -259,12 +263,13 @@ fn the_priority_of_the_service_is_not_for_other_users() {
         ..Default::default()
     };
     let config = TraceConfig { priority_boost: Some(boost), ..config() };
+    let is_root = !skip::without_root("the_priority_of_the_service_is_not_for_other_users");
     match world.record(&config) {
-        Err(error) if geteuid().is_root() => {
+        Err(error) if is_root => {
             assert!(error.contains("may not change the priority of the service"), "{error}");
         }
         // The system decides about the daemon's own user.
         Err(error) => assert!(error.contains("priority_boost failed"), "{error}"),
-        Ok(()) => assert!(!geteuid().is_root()),
+        Ok(()) => assert!(!is_root),
     }
 }

@@ -200,8 +200,7 @@ fn memory_of_huge_pages_is_refused() {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let fd = rustix::fs::memfd_create("test", flags | MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB);
     let Ok(fd) = fd else {
-        let text = "\nSKIPPED memory_of_huge_pages_is_refused: this kernel has no huge pages\n";
-        return std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes()).unwrap();
+        return skip::test("memory_of_huge_pages_is_refused", "this kernel has no huge pages");
     };
     rustix::fs::ftruncate(&fd, 2 << 20).unwrap();
     rustix::fs::fcntl_add_seals(&fd, ALL).unwrap();

@@ -31,6 +31,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "tracebox-core",
         &["tracebox-abi", "tracebox-os", "tracebox-client", "tracebox-service", "tracebox-daemon"],
     ),
+    ("tracing-core-skip", &[]),
     (
         "tracing-core-testing",
         &[

@@ -1,5 +1,3 @@
-use rustix::process::geteuid;
-
 use super::super::open_folder::{NOBODY, OpenFolder, as_nobody};
 use super::super::{Address, ListenError, Listener, Stream};
 use super::*;
@@ -25,7 +23,7 @@ const SQUATTERS: [(&str, bool, Make); 7] = [
 
 #[test]
 fn root_listens_whatever_another_user_put_there() {
-    if !geteuid().is_root() {
+    if skip::without_root("root_listens_whatever_another_user_put_there") {
         return;
     }
     for (kind, has_content, make) in SQUATTERS {
@@ -50,7 +48,7 @@ fn root_listens_whatever_another_user_put_there() {
 /// Only clients that trust the other user connect to the service of that user, so root takes nothing from anybody else.
 #[test]
 fn root_takes_the_socket_of_a_service_of_another_user() {
-    if !geteuid().is_root() {
+    if skip::without_root("root_takes_the_socket_of_a_service_of_another_user") {
         return;
     }
     let folder = OpenFolder::new("service");
@@ -72,7 +70,7 @@ fn root_takes_the_socket_of_a_service_of_another_user() {
 
 #[test]
 fn root_takes_nothing_in_a_directory_that_only_its_owner_writes_to() {
-    if !geteuid().is_root() {
+    if skip::without_root("root_takes_nothing_in_a_directory_that_only_its_owner_writes_to") {
         return;
     }
     let folder = OpenFolder::new("private");
@@ -107,7 +105,7 @@ fn root_takes_nothing_of_its_own_and_others_take_nothing() {
 /// The other user removes its file, and makes it again, all the time.
 #[test]
 fn a_name_that_comes_and_goes_is_taken() {
-    if !geteuid().is_root() {
+    if skip::without_root("a_name_that_comes_and_goes_is_taken") {
         return;
     }
     let folder = OpenFolder::new("race");

@@ -1,7 +1,5 @@
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 
-use rustix::process::geteuid;
-
 use super::super::open_folder::{NOBODY, OpenFolder, as_nobody};
 use super::*;
 
@@ -107,7 +105,7 @@ fn what_is_no_file_of_this_user_is_not_taken() {
 /// Another user was there first: root takes the name, and a daemon of a third user says who has to.
 #[test]
 fn another_user_keeps_root_from_nothing() {
-    if !geteuid().is_root() {
+    if skip::without_root("another_user_keeps_root_from_nothing") {
         return;
     }
     let dir = Dir::new("root");
@@ -146,7 +144,7 @@ fn a_file_that_its_user_may_not_open_is_told() {
 /// A lock that the other user holds is no lock.
 #[test]
 fn another_user_cannot_hold_the_lock_of_root() {
-    if !geteuid().is_root() {
+    if skip::without_root("another_user_cannot_hold_the_lock_of_root") {
         return;
     }
     let dir = Dir::new("held");

@@ -2,7 +2,7 @@
 //! test's and in the main one, leave every control file as found.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use super::super::record::Records;
@@ -98,10 +98,8 @@ fn is_used(mounted: &Mounted) -> bool {
     text("current_tracer") != "nop" || !text("set_event").is_empty() || pipes.next().is_some()
 }
 
-/// Not captured: a run without a test is to be seen.
 fn skip(what: &str, reason: &str) {
-    let text = format!("\nSKIPPED every_file_of_this_machine_is_as_found, {what}: {reason}\n");
-    io::stderr().write_all(text.as_bytes()).unwrap();
+    skip::test(&format!("every_file_of_this_machine_is_as_found, {what}"), reason);
 }
 
 /// All settings of an instance that sessions can change.
