@@ -78,4 +78,18 @@ fn units_allow_what_the_code_does() {
     // The main thread, that of the connection, one for each kind of data source, and `journalctl` with its reader.
     let threads = 2 + tracing_probes::NAMES.len() + 2;
     assert!(number("traced-probes.service", "TasksMax") >= 2 * threads, "of the probes");
+    // An open file, a folder that is listed, a timer and a wake-up for each of these.
+    let descriptors = number("traced-probes.service", "LimitNOFILE");
+    assert!(descriptors >= 8 * threads, "of the probes");
+}
+
+/// Whatever a program of the units does, the machine keeps a part of its memory.
+#[test]
+fn units_leave_memory_to_others() {
+    let percent = |unit| -> u32 {
+        let value = value(text(unit), "MemoryMax").and_then(|value| value.strip_suffix('%'));
+        value.unwrap_or_else(|| panic!("{unit} has no share")).parse().unwrap()
+    };
+    let shares = ["traced.service", "traced-probes.service"].map(percent);
+    assert!(shares.iter().sum::<u32>() <= 75, "{shares:?}");
 }
