@@ -174,6 +174,8 @@ impl Service {
     fn erase(&mut self, id: SessionId) {
         let Some(mut session) = self.sessions.remove(id) else { return };
         self.cx.out.about = Some(session.uid);
+        // One may have begun after all others failed.
+        flush::fail_all(&mut session, &mut self.producers, &mut self.cx);
         session.compression.drop_pass(User::local(session.uid), &mut self.cx.accounts);
         let (mut charge, since) = (session.buffer_charge.take(), self.buffers.retired_so_far());
         for buffer in &session.buffers {
