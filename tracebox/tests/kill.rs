@@ -335,11 +335,11 @@ fn counters(path: &Path) -> BTreeMap<i32, u64> {
 fn told_as_lost(path: &Path, pid: i32) -> u64 {
     let bytes = std::fs::read(path).expect("the trace");
     let trace = Trace::decode(&bytes).expect("a valid trace");
-    let stats = trace.packet.iter().filter_map(|packet| match &packet.data {
+    let mut stats = trace.packet.iter().filter_map(|packet| match &packet.data {
         Some(TracePacketData::TraceStats(stats)) => Some(stats),
         _ => None,
     });
-    let ledger = stats.last().and_then(|stats| stats.loss_ledger.as_ref());
+    let ledger = stats.next_back().and_then(|stats| stats.loss_ledger.as_ref());
     let entries = ledger.iter().flat_map(|ledger| &ledger.entries);
     let of_process =
         entries.filter(|e| e.pid == Some(pid) && e.unit == Some(LossLedgerUnit::UNIT_PACKETS));
