@@ -1,7 +1,8 @@
 //! Simulated runs of the tracing service: `cargo xtask sim` builds and runs this.
 //!
-//! `--seeds N` runs the seeds 0..N, `--fresh M` adds M random ones. `--seed S` runs one seed twice and prints what
-//! happened. 200 runs or more must together produce every event, effect and request that a service knows.
+//! `--seeds N` runs the seeds 0..N, by default 200, and `--fresh M` adds M random ones. `--seed S` runs one seed twice
+//! and prints what happened. 200 seeds or more must together produce every event, effect and request that a service
+//! knows; with fewer, a line says that this was not checked.
 //! `--fail-each K` takes K of the runs with few effects on files and priorities, and repeats each of them once for
 //! every such effect, letting that effect fail.
 
@@ -12,8 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tracing_core_testing::{Report, simulate, simulate_with};
 
-/// So many runs together produce every event, effect and request.
-const RUNS_FOR_ALL_MARKS: u64 = 200;
+/// The first seeds, as many as these, together produce every event, effect and request.
+const SEEDS_FOR_ALL_MARKS: u64 = 200;
 
 /// How many effects a run may have to be repeated for each of them.
 const EFFECTS_TO_FAIL: std::ops::RangeInclusive<u64> = 12..=40;
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[String]) -> Result<String, String> {
     let usage = "usage: sim [--seeds N] [--fresh M] [--fail-each K] | --seed S";
-    let (mut seeds, mut fresh, mut fail_each) = (200, 0, 0);
+    let (mut seeds, mut fresh, mut fail_each) = (SEEDS_FOR_ALL_MARKS, 0, 0);
     for pair in arguments.chunks(2) {
         let [name, value] = pair else { return Err(usage.into()) };
         let value: u64 = value.parse().map_err(|_| format!("{name} {value}: not a number"))?;
@@ -82,9 +83,10 @@ fn run(arguments: &[String]) -> Result<String, String> {
     for (_, failed) in in_parallel(&few_effects, fail_each_effect) {
         failures += failed?;
     }
-    let missing = sum.marks.missing();
-    if runs >= RUNS_FOR_ALL_MARKS && !missing.is_empty() {
-        return Err(format!("these happened in no run: {missing:?}"));
+    if seeds < SEEDS_FOR_ALL_MARKS {
+        println!("not checked with so few seeds: whether everything happened");
+    } else if !sum.marks.missing().is_empty() {
+        return Err(format!("these happened in no run: {:?}", sum.marks.missing()));
     }
     Ok(format!(
         "{runs} runs: {} inputs, {} sessions, {} of {} packets read in order, {} marked gaps, {} complete \
