@@ -2,8 +2,8 @@
 
 /// Bytes of requests a client keeps that the service has not taken yet, before a call waits.
 pub(crate) const CLIENT_QUEUE_BYTES_MAX: usize = 1024 * 1024;
-/// How long a client waits for room in the full queue of a service, ms. A producer that connects again and again does
-/// not wait: it comes back later.
+/// How long a client waits for room in the full queue of a service, ms. A producer that connects again waits a moment
+/// only (`producer::io`), and comes back later.
 pub(crate) const CONNECT_TIMEOUT_MS: u64 = 10_000;
 /// How long a client waits for the answer to a call that needs no other party, ms.
 #[cfg(feature = "consumer")]
