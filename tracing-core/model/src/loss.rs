@@ -27,7 +27,7 @@ pub enum Rule {
     /// `tracing-core/client/src/write/sink.rs`, `start_dropping`: a mark is sent when dropping begins.
     MarkWhenDropping,
     /// `tracing-core/client/src/write/state.rs`, `add_mark`: the memory has a count of marks. The service compares it
-    /// with those that came (`tracing-core/service/src/producers/mod.rs`, `untold_losses`).
+    /// with those that came (`tracing-core/service/src/producers/memory.rs`, `untold_losses`).
     MarksAreCounted,
     /// `tracing-core/service/src/session/state.rs`, `note_untold`: it compares when a session ends, too.
     ComparedAtEnd,

@@ -25,11 +25,11 @@ pub enum Rule {
     TooManyAreLost,
     /// `tracing-core/service/src/session/snapshot_hits.rs`: what is due waits for a consumer.
     DueWaits,
-    /// `tracing-core/service/src/triggers.rs`, `clone_hit_due`: the consumer is told when the delay is over.
+    /// `tracing-core/service/src/triggers.rs`, `handle_clone_hit_timer`: the consumer is told when the delay is over.
     ToldWhenDue,
     /// `tracing-core/service/src/session/detach.rs`, `attach`: who attaches is told of what waits.
     ToldWhenAttached,
-    /// `tracing-core/service/src/core/consumer.rs`, `observe`: who observes from now on is told of what waits.
+    /// `tracing-core/service/src/core/consumer.rs`, `handle_observe_request`: who observes from now on is told of what waits.
     ToldWhenObserved,
     /// `tracing-core/service/src/triggers.rs`, `tell_hits`: nobody is told who does not observe triggers.
     OnlyObservers,
@@ -39,7 +39,7 @@ pub enum Rule {
     SentBeforeReplaced,
     /// `tracing-core/service/src/core/steps.rs`, `NoteEnd`: what is due at the end is lost.
     LostAtEnd,
-    /// `tracing-core/service/src/triggers.rs`, `clone_hit_due`: what is due after the end is told or lost at once.
+    /// `tracing-core/service/src/triggers.rs`, `handle_clone_hit_timer`: what is due after the end is told or lost at once.
     LostAfterEnd,
     /// `tracing-core/service/src/core/steps.rs`, `erase`: what is delayed is lost with its session.
     LostWithSession,
@@ -112,11 +112,11 @@ pub struct State {
 pub enum Action {
     /// `tracing-core/service/src/triggers.rs`, `handle_hit`.
     Fire,
-    /// `tracing-core/service/src/triggers.rs`, `clone_hit_due`: the delay of a trigger is over.
+    /// `tracing-core/service/src/triggers.rs`, `handle_clone_hit_timer`: the delay of a trigger is over.
     DelayEnds(u8),
     /// `tracing-core/service/src/core/mod.rs`, `end_turn`: consumers are sent what was noted.
     TurnEnds,
-    /// `tracing-core/service/src/core/consumer.rs`, `observe`: a consumer asks for triggers, or for something else.
+    /// `tracing-core/service/src/core/consumer.rs`, `handle_observe_request`: a consumer asks for triggers, or for something else.
     Observe(usize, bool),
     /// `tracing-core/service/src/session/detach.rs`.
     Detach,

@@ -135,7 +135,7 @@ pub enum Action {
     Attach,
     /// `tracing-core/service/src/session/enable.rs`, `attach_notification_only`: that consumer asks for the end.
     AskEnd,
-    /// `tracing-core/service/src/session/stop.rs`, `duration_ended`: the session ends by itself.
+    /// `tracing-core/service/src/session/stop.rs`, `handle_duration_end`: the session ends by itself.
     Duration,
 }
 
