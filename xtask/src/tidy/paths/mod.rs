@@ -1,4 +1,5 @@
-//! Every path that a document or a comment names must exist, and every document of which a section is cited.
+//! Every path that a document or a comment names must exist, what it names in that file, and every document of which a
+//! section is cited.
 
 use super::text::{Findings, Text};
 use crate::ctx::Ctx;
@@ -65,6 +66,12 @@ pub fn check(ctx: &Ctx, texts: &[Text], findings: &mut Findings) {
                     findings.add(&text.path, number + 1, format!("`{path}` does not exist"));
                 }
             }
+            for (path, name) in items(line) {
+                let file = texts.iter().find(|t| t.path == path);
+                if file.is_some_and(|file| !has_item(&file.code, name)) {
+                    findings.add(&text.path, number + 1, format!("`{path}` has no `{name}`"));
+                }
+            }
             for document in cited(line).filter(|d| !exists(ctx, texts, &text.path, d)) {
                 let what =
                     format!("{document} is not here: name a file that every reader can find");
@@ -84,6 +91,34 @@ fn quoted(line: &str) -> impl Iterator<Item = &str> {
     let code = line.split('`').skip(1).step_by(2);
     let links = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     code.chain(links)
+}
+
+/// Files of ours and what a line names in each: the path, then the name behind a comma or in brackets.
+fn items(line: &str) -> impl Iterator<Item = (&str, &str)> {
+    let parts: Vec<&str> = line.split('`').collect();
+    let named = |parts: &[&'_ str]| parts[0].ends_with(".rs") && matches!(parts[1], ", " | " (");
+    let is_name = |text: &str| !text.is_empty() && text.chars().all(is_word);
+    let places = (1..parts.len().saturating_sub(3)).step_by(2);
+    let found: Vec<_> = places
+        .filter(|at| named(&parts[*at..]) && is_name(parts[at + 2]))
+        .map(|at| (parts[at], parts[at + 2]))
+        .collect();
+    found.into_iter()
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Whether code has that function or field. Of a type, variant or constant the word is enough.
+fn has_item(code: &str, name: &str) -> bool {
+    let is_value = name.starts_with(|c: char| c.is_lowercase() || c == '_');
+    code.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&code[..at], &code[at + name.len()..]);
+        !before.ends_with(is_word)
+            && !after.starts_with(is_word)
+            && (!is_value || before.ends_with("fn ") || after.starts_with(':'))
+    })
 }
 
 /// Documents of which a line cites a section, without backticks: `name.md`, a comma and the word.

@@ -1,4 +1,4 @@
-use super::cited;
+use super::{cited, has_item, items};
 
 fn found(line: &str) -> Vec<&str> {
     cited(line).collect()
@@ -12,4 +12,32 @@ fn documents_of_which_a_section_is_cited() {
     assert_eq!(found(&cite("docs/sdk.md")), ["docs/sdk.md"]);
     assert!(found("//! The opening (`docs/sdk.md`), and a section.").is_empty());
     assert!(found("//! See section 5.2.").is_empty());
+}
+
+#[test]
+fn what_a_line_names_in_a_file() {
+    let found = |line| items(line).collect::<Vec<_>>();
+    // Put together here, so that this file names none.
+    let (path, name) = ("a/b.rs", "walk");
+    for between in [", ", " ("] {
+        let line = format!("/// `{path}`{between}`{name}`: it goes on.");
+        assert_eq!(found(&line), [(path, name)]);
+    }
+    assert_eq!(found(&format!("`{path}`, `{path}`, `{name}`, `x`")), [(path, name)]);
+    for line in
+        ["`a/b.rs`: it goes on.", "`a/b.rs` has `walk`", "`walk`, `step`", "`a/b.rs`, `walk"]
+    {
+        assert_eq!(found(line), []);
+    }
+}
+
+#[test]
+fn what_a_file_has() {
+    let code = "struct Walk { is_long: bool }\nfn walk(way: Way) { Step::End; run() }";
+    for name in ["Walk", "is_long", "walk", "Way", "End"] {
+        assert!(has_item(code, name), "{name}");
+    }
+    for name in ["wal", "alk", "En", "run", "long"] {
+        assert!(!has_item(code, name), "{name}");
+    }
 }
