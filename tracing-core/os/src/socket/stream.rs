@@ -105,16 +105,6 @@ impl Stream {
         Self { fd, unix: true }
     }
 
-    /// Another descriptor of the same socket.
-    ///
-    /// # Errors
-    /// When the system has no descriptor left.
-    #[cfg(feature = "host")]
-    pub fn try_clone(&self) -> Result<Self, OsError> {
-        let fd = self.fd.try_clone().map_err(failed("fcntl(F_DUPFD_CLOEXEC)"))?;
-        Ok(Self { fd, unix: self.unix })
-    }
-
     /// Whether descriptors can pass: AF_UNIX.
     #[must_use]
     pub fn is_unix(&self) -> bool {
