@@ -21,6 +21,7 @@ use super::ledger::Reason;
 use super::producers::Producer;
 use crate::buffer::{ChunkMeta, ChunkPatches, Patch, TraceBuffer};
 use crate::limits;
+use crate::work::Piece;
 use abi::ids::{BufferId, ChunkId, WriterId};
 use abi::map::BlockMap;
 use abi::shm::{ChunkHeader, LOSS_MARK_CHUNK_IDX, SmbReader};
@@ -29,7 +30,8 @@ use abi::shm::{ChunkHeader, LOSS_MARK_CHUNK_IDX, SmbReader};
 #[derive(Debug, Default)]
 pub(crate) struct ChunkIntake {
     pub(crate) chunks_discarded: u64,
-    /// Those of them that were for a buffer that is not their producer's or not their writer's.
+    /// Those of them that were for a buffer that is not their producer's or not their writer's, or in memory that must
+    /// not be touched.
     pub(crate) chunks_refused: u64,
     pub(crate) patches_discarded: u64,
     /// Those among them that broke the protocol, or were for a buffer that is not their producer's.
@@ -48,27 +50,27 @@ fn count(counter: &mut u64, by: usize) {
 }
 
 impl ChunkIntake {
-    /// Takes the chunks and patches of a commit, from entry `from` on, until the work of `cx` is `end`. Returns the
-    /// entry to go on with, if there is one.
+    /// Takes a piece of the chunks and patches of a commit. Returns the entry to go on with, if there is one.
     pub(crate) fn commit(
         &mut self,
         producer: &mut Producer,
         request: &CommitDataRequest,
-        (from, end): (usize, u64),
+        piece: Piece,
         buffers: &mut Buffers,
         cx: &mut Context,
     ) -> Option<usize> {
+        let Piece { from, work_end } = piece;
         let (moves, patches) = (&request.chunks_to_move, &request.chunks_to_patch);
         let before_dropped = moves.len().saturating_add(patches.len());
         for (index, chunk) in moves.iter().enumerate().skip(from) {
-            if cx.work >= end {
+            if cx.work >= work_end {
                 return Some(index);
             }
             let cost = self.move_chunk(producer, chunk, buffers, cx);
             cx.spend(limits::WORK_PER_ENTRY.saturating_add(cost));
         }
         for (index, chunk) in patches.iter().enumerate().skip(from.saturating_sub(moves.len())) {
-            if cx.work >= end {
+            if cx.work >= work_end {
                 return Some(moves.len().saturating_add(index));
             }
             self.patch_chunk(producer, chunk, buffers, &mut cx.out);
@@ -77,7 +79,7 @@ impl ChunkIntake {
         }
         let told = request.dropped_packets.iter().enumerate();
         for (index, dropped) in told.skip(from.saturating_sub(before_dropped)) {
-            if cx.work >= end {
+            if cx.work >= work_end {
                 return Some(before_dropped.saturating_add(index));
             }
             self.note_dropped(producer, dropped);
@@ -162,12 +164,12 @@ impl ChunkIntake {
         let page = chunk.page.unwrap_or(0) as usize;
         let index = chunk.chunk.unwrap_or(0) as usize;
         if let Some(copy) = producer.copy_untouched(page, cx) {
-            return self.read_copied(producer, (page, index), copy, cx);
+            return self.read_copied(producer, page, index, copy, cx);
         }
-        let is_distrusted_now = producer.check_page(page, cx);
+        let was_removed = producer.check_page(page, cx);
         let reader = producer.smb.as_mut()?;
         if !reader.holds_data(page) && page < reader.smb().page_count() {
-            self.note_hole(producer, is_distrusted_now, cx);
+            self.note_hole(producer, was_removed, cx);
             return None;
         }
         let header = reader.read_chunk(page, index, &mut self.scratch);
@@ -176,11 +178,12 @@ impl ChunkIntake {
         header
     }
 
-    /// The same out of a copy of its page.
+    /// Takes a chunk out of a copy of its page, and frees it in the memory.
     fn read_copied(
         &mut self,
         producer: &mut Producer,
-        (page, index): (usize, usize),
+        page: usize,
+        index: usize,
         mut copy: SmbReader,
         cx: &mut Context,
     ) -> Option<ChunkHeader> {
@@ -189,7 +192,7 @@ impl ChunkIntake {
             return None;
         }
         if !producer.may_touch(page, cx) {
-            self.note_copied(Err(Refusal::Foreign));
+            self.note_copied(Err(Refusal::NoPlace));
             return None;
         }
         let header = copy.read_chunk(0, index, &mut self.scratch)?;
@@ -208,10 +211,11 @@ impl ChunkIntake {
     }
 
     /// A chunk was named where no data is.
-    fn note_hole(&mut self, producer: &Producer, is_counted: bool, cx: &mut Context) {
+    fn note_hole(&mut self, producer: &Producer, was_removed: bool, cx: &mut Context) {
         let user = User::of(&producer.peer);
         count(&mut self.holes_named, 1);
-        if !is_counted {
+        // Otherwise `check_page` has counted it.
+        if !was_removed {
             cx.accounts.distrust(user);
         }
         cx.accounts.catch(user);
@@ -221,7 +225,7 @@ impl ChunkIntake {
     fn note_copied(&mut self, copied: Result<(), Refusal>) {
         if let Err(refusal) = copied {
             count(&mut self.chunks_discarded, 1);
-            count(&mut self.chunks_refused, usize::from(refusal == Refusal::Foreign));
+            count(&mut self.chunks_refused, usize::from(refusal != Refusal::Gone));
         }
     }
 
@@ -238,7 +242,7 @@ impl ChunkIntake {
         let buffer = match buffer_of(producer, buffer, buffers, out) {
             Ok(buffer) => buffer,
             Err(refusal) => {
-                let refused = if refusal == Refusal::Foreign { patches } else { 0 };
+                let refused = if refusal == Refusal::Gone { 0 } else { patches };
                 count(&mut self.patches_discarded, patches);
                 return count(&mut self.patches_refused, refused);
             }
@@ -279,8 +283,10 @@ impl ChunkIntake {
 pub(crate) enum Refusal {
     /// There is no such buffer; perhaps not any more, as its session is over.
     Gone,
-    /// Its producer or writer may not write there, or the chunk must not be touched.
+    /// Its producer or writer may not write there.
     Foreign,
+    /// Its page must not be touched: users that removed shared memory have a limit (`producers::memory`).
+    NoPlace,
 }
 
 /// A buffer that the producer names, if it may write there.

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use protos::DataSourceDescriptor;
 use protozero::Message as _;
 
-use super::accounts::{Resource, User};
+use super::accounts::{NoRoom, Resource, User};
 use super::context::Context;
 use super::producers::{ByName, Producer};
 use crate::limits;
@@ -187,10 +187,8 @@ impl Sources {
         }
         let user = User::of(&producer.peer);
         if !accounts.charge(user, Resource::SourcesAndWriters, bytes) {
-            let held = accounts.max_of(user, Resource::SourcesAndWriters).unwrap_or(usize::MAX);
-            let text = format_args!(
-                "data source {shown} is not registered: those of its user take {held} bytes already"
-            );
+            let no_room = NoRoom::of(user, Resource::SourcesAndWriters, bytes, accounts);
+            let text = format_args!("data source {shown} is not registered: {no_room}");
             producer.log_error(out, text);
             return Err(Unregistered::Full(source.name));
         }

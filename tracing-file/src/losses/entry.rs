@@ -29,7 +29,9 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
         }
         Reason::REASON_CHUNKS_REFUSED => {
             let chunks = amount(entry, ("chunk", "chunks"));
-            format!("{chunks} of {who} for a buffer that is not its own")
+            format!(
+                "{chunks} of {who} for a buffer that is not its own, or in memory that its user may not have"
+            )
         }
         Reason::REASON_PATCHES_REFUSED => {
             let patches = amount(entry, ("patch", "patches"));

@@ -145,6 +145,10 @@ fn losses_of_the_ledger() {
         "ds of game (pid 7) and 1 more: not recorded, because its program refused: it cannot record this, or \
          records as often as it may"
     );
+    assert_eq!(
+        line(Reason::REASON_CHUNKS_REFUSED, 3, false, None),
+        "3 chunks of game (pid 7) for a buffer that is not its own, or in memory that its user may not have"
+    );
     let patches = line(Reason::REASON_PATCHES_REFUSED, 2, false, None);
     assert!(
         patches.starts_with("2 patches of game (pid 7), which broke the protocol"),

@@ -127,11 +127,13 @@ fn pages_that_are_copied_are_not_touched_before_a_chunk_is_freed() {
     let holes = [0, 1, 2].map(|page| reader.is_hole(page));
     assert_eq!((seems, holes), ([true, false, false], [false, true, false]));
     assert_eq!(reader.touched_bytes(), 0);
+    assert_eq!([0, 2].map(|page| reader.touched_bytes_with(page)), [4096, 0]);
     assert!(smb.try_partition(1, Layout::Div1));
     assert!(smb.try_acquire(1, 0, header(1, 1)).unwrap().complete());
     reader.note_touched(1);
     reader.note_touched(2);
     assert_eq!(reader.touched_bytes(), 4096, "there is no page 2");
+    assert_eq!([0, 1].map(|page| reader.touched_bytes_with(page)), [8192, 4096]);
     let freed = [(1, 1), (1, 0), (1, 0), (2, 0)];
     let freed = freed.map(|(page, chunk)| reader.free_copied(page, chunk));
     assert_eq!(freed, [false, true, false, false]);

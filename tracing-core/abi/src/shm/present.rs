@@ -59,6 +59,16 @@ impl Present {
         self.touched_count.saturating_mul(PAGE_UNIT_BYTES)
     }
 
+    /// Bytes of those pages among the `len` bytes at `off` that were not touched.
+    pub(super) fn untouched_bytes(&self, off: usize, len: usize) -> usize {
+        let is_untouched = |at: usize| {
+            let word = self.touched.get(at / PAGE_UNIT_BYTES / WORD_BITS);
+            word.is_some_and(|word| word & bit_of(at) == 0)
+        };
+        let count = parts(off, len).filter(|(at, _)| is_untouched(*at)).count();
+        count.saturating_mul(PAGE_UNIT_BYTES)
+    }
+
     /// The `len` bytes at `off` will be touched, whatever they hold.
     pub(super) fn note_touched(&mut self, off: usize, len: usize) {
         for (at, _) in parts(off, len) {
@@ -135,7 +145,7 @@ impl Present {
     }
 }
 
-/// That of the page with byte `at`, in its word.
+/// The bit of the page with byte `at` in its word.
 #[inline]
 const fn bit_of(at: usize) -> u64 {
     1 << (at / PAGE_UNIT_BYTES % WORD_BITS)

@@ -97,6 +97,16 @@ impl SmbReader {
         self.present.touched_bytes()
     }
 
+    /// What [`touched_bytes`](Self::touched_bytes) will be once page `page_idx` is touched.
+    pub fn touched_bytes_with(&self, page_idx: usize) -> usize {
+        let page_bytes = self.smb.page_size().bytes();
+        let more = match page_idx < self.smb.page_count() {
+            true => self.present.untouched_bytes(page_idx.saturating_mul(page_bytes), page_bytes),
+            false => 0,
+        };
+        self.touched_bytes().saturating_add(more)
+    }
+
     /// Page `page_idx` will be touched, whatever it holds.
     pub fn note_touched(&mut self, page_idx: usize) {
         let page_bytes = self.smb.page_size().bytes();

@@ -317,6 +317,19 @@ fn what_the_service_touches_of_a_user_that_was_caught_is_bounded() {
     assert_eq!(stats.chunks_discarded, Some(600 - 512), "each is counted");
 }
 
+/// One page that has no place takes nothing from those that are on the account already.
+#[test]
+fn pages_on_the_account_are_read_after_another_one_was_refused() {
+    // A user may have 2 MiB then.
+    let shell = Shell::with(|config| config.memory_bytes = 256 << 20);
+    let mut remover = Remover::of(shell, PAGE, 513);
+    remover.be_caught();
+    for _ in 0..2 {
+        remover.write_all();
+        assert_eq!((remover.freed(), remover.account().0), (512, 2 << 20));
+    }
+}
+
 /// Memory that is always removed between look and touch: its file has a chunk that is complete, and what is mapped is
 /// empty. The first bytes of a page are there, and not all of it.
 struct Raced(Behind);

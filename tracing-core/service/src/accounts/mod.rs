@@ -15,7 +15,7 @@ use crate::config::ServiceConfig;
 use crate::input::Peer;
 use crate::limits;
 use crate::shares::{Share, Shares};
-use abi::map::{BlockMap, BlockSet};
+use abi::map::BlockMap;
 
 pub(crate) use buffer_charge::BufferCharge;
 pub(crate) use no_room::NoRoom;
@@ -45,6 +45,17 @@ const RESOURCES: usize = 6;
 struct Faults {
     refused: [u64; RESOURCES],
     holes: u64,
+}
+
+/// How far the shared memory of a user's producers is trusted. The table in `producers::memory` says what follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum MemoryTrust {
+    #[default]
+    Trusted,
+    /// Memory had zeros where there was data.
+    Distrusted,
+    /// Memory without data was named, which no program does by mistake.
+    Caught,
 }
 
 /// Whose account it is: the machine and the user there.
@@ -94,11 +105,9 @@ pub(crate) struct Accounts {
     refused: u64,
     /// What is remembered of users that wanted too much, or named memory without data.
     faults: BlockMap<User, Faults>,
-    /// Users whose producers named memory without data, or have zeros where there was data.
-    distrusted: BlockSet<User>,
-    /// Those among them that named memory without data, which no program does by mistake.
-    caught: BlockSet<User>,
-    /// Shared memory on the accounts of these, bytes.
+    /// Of users that are not trusted.
+    memory_trust: BlockMap<User, MemoryTrust>,
+    /// Shared memory on the accounts of users that were caught, bytes.
     caught_bytes: usize,
     /// What is on the account of each of these for memory of producers that have left.
     kept: BlockMap<User, usize>,
@@ -169,15 +178,13 @@ impl Accounts {
         if let Some(faults) = self.faults(user) {
             faults.holes = faults.holes.saturating_add(1);
         }
-        if self.distrusted.len() < limits::DISTRUSTED_USERS_MAX {
-            self.distrusted.insert(user);
-        }
+        self.lower_trust(user, MemoryTrust::Distrusted);
     }
 
-    /// Whether that was said of a user.
+    /// Whether the memory of this user's producers is read in copies.
     #[inline]
     pub(crate) fn is_distrusted(&self, user: User) -> bool {
-        !self.distrusted.is_empty() && self.distrusted.contains(&user)
+        self.trust_of(user) >= MemoryTrust::Distrusted
     }
 
     /// A producer of this user named memory without data: what the service touches of its memory stays on its account
@@ -185,17 +192,35 @@ impl Accounts {
     pub(crate) fn catch(&mut self, user: User) {
         if self.is_limited(user)
             && !self.is_caught(user)
-            && self.caught.len() < limits::DISTRUSTED_USERS_MAX
+            && self.lower_trust(user, MemoryTrust::Caught)
         {
-            self.caught.insert(user);
             self.caught_bytes = self.caught_bytes.saturating_add(self.held(user, Resource::Memory));
         }
     }
 
-    /// Whether that was said of a user.
+    /// Whether what the service touches of this user's memory stays on its account.
     #[inline]
     pub(crate) fn is_caught(&self, user: User) -> bool {
-        !self.caught.is_empty() && self.caught.contains(&user)
+        self.trust_of(user) == MemoryTrust::Caught
+    }
+
+    #[inline]
+    fn trust_of(&self, user: User) -> MemoryTrust {
+        match self.memory_trust.is_empty() {
+            true => MemoryTrust::Trusted,
+            false => self.memory_trust.get(&user).copied().unwrap_or_default(),
+        }
+    }
+
+    /// Trusts a user no more than that from now on. False if so many users are remembered that this one is not.
+    fn lower_trust(&mut self, user: User, to: MemoryTrust) -> bool {
+        let is_full = self.memory_trust.len() >= limits::DISTRUSTED_USERS_MAX;
+        if is_full && !self.memory_trust.contains_key(&user) {
+            return false;
+        }
+        let trust = self.memory_trust.get_or_insert_with(user, MemoryTrust::default);
+        *trust = to.max(*trust);
+        true
     }
 
     /// A producer of a user that was caught has left, with so many bytes of shared memory on the account: they stay
@@ -238,13 +263,10 @@ impl Accounts {
     /// Whether a user may have so much more.
     pub(crate) fn fits(&self, user: User, what: Resource, amount: usize) -> bool {
         let own = self.held(user, what).saturating_add(amount);
-        let all = match self.counts_as_caught(user, what) {
-            true => self.caught_bytes,
-            false => self.total(what).0,
-        };
+        let (all, all_max) = self.total_with(user, what);
         self.max_of(user, what).is_none_or(|max| own <= max)
             && (!self.is_limited(user)
-                || all.saturating_add(amount) <= self.share_of(user, what).of_all)
+                || all_max.is_none_or(|max| all.saturating_add(amount) <= max))
     }
 
     fn counts_as_caught(&self, user: User, what: Resource) -> bool {
@@ -323,6 +345,14 @@ impl Accounts {
     /// What the users have together to whom the common limits apply, and how much that may be.
     pub(crate) fn total(&self, what: Resource) -> (usize, Option<usize>) {
         (self.totals.get(what as usize).copied().unwrap_or(0), self.total_max(what))
+    }
+
+    /// The same for those to whom the limit applies that applies to `user`.
+    pub(crate) fn total_with(&self, user: User, what: Resource) -> (usize, Option<usize>) {
+        match self.counts_as_caught(user, what) {
+            true => (self.caught_bytes, Some(self.shares.caught_memory.of_all)),
+            false => self.total(what),
+        }
     }
 
     /// Users that have something, or of whom faults are remembered; some come twice.

@@ -12,7 +12,7 @@ pub(crate) struct NoRoom {
     asked: usize,
     /// What the user has, and may have.
     own: (usize, usize),
-    /// The same for all users but root and that of the service.
+    /// The same for all users to whom the same limit applies.
     all: (usize, usize),
 }
 
@@ -20,7 +20,7 @@ impl NoRoom {
     /// A charge of `asked` was refused just now.
     pub(crate) fn of(user: User, what: Resource, asked: usize, accounts: &Accounts) -> Self {
         let own = (accounts.held(user, what), accounts.max_of(user, what).unwrap_or(usize::MAX));
-        let (total, max) = accounts.total(what);
+        let (total, max) = accounts.total_with(user, what);
         Self { what, uid: user.uid, asked, own, all: (total, max.unwrap_or(usize::MAX)) }
     }
 }
@@ -32,7 +32,19 @@ impl fmt::Display for NoRoom {
             Resource::Answers => {
                 ("answers of producers", "wait until earlier flushes are over, or flush as root")
             }
-            _ => (
+            Resource::SourcesAndWriters => (
+                "bytes of data sources and writers",
+                "register fewer data sources, or end other producers of that user",
+            ),
+            Resource::Codecs => (
+                "bytes of memory to compress with",
+                "end other sessions of that user, or choose a lower level",
+            ),
+            Resource::Memory => (
+                "bytes of shared memory that the service may pay for",
+                "end all processes of that user that have such memory open, or restart the service",
+            ),
+            Resource::Buffers | Resource::Registrations => (
                 "bytes with indexes",
                 "use fewer or smaller buffers, end other sessions and clones, give the service more memory, or ask \
                  as root",
@@ -40,10 +52,11 @@ impl fmt::Display for NoRoom {
         };
         write!(f, "{asked} {unit} are asked for, and user {uid} has {held} of at most {max}")?;
         if held.saturating_add(*asked) <= *max {
-            write!(
-                f,
-                "; users other than root and that of the service have {total} of at most {total_max} together"
-            )?;
+            let all = match what {
+                Resource::Memory => "users that removed shared memory",
+                _ => "users other than root and that of the service",
+            };
+            write!(f, "; {all} have {total} of at most {total_max} together")?;
         }
         write!(f, ": {advice}")
     }

@@ -161,14 +161,32 @@ fn users_that_are_not_trusted_are_bounded() {
     let mut accounts = Accounts::new(500, 1);
     let max = limits::DISTRUSTED_USERS_MAX as u32;
     for uid in 0..max + 10 {
-        accounts.distrust(User { machine: 0, uid });
+        accounts.distrust(User { machine: 1, uid });
+    }
+    let of = |accounts: &Accounts, uid| {
+        let user = User { machine: 1, uid };
+        (accounts.is_distrusted(user), accounts.is_caught(user))
+    };
+    assert_eq!([max - 1, max].map(|uid| of(&accounts, uid)), [(true, false), (false, false)]);
+    // One of those that are remembered may be caught, too.
+    for uid in [max - 1, max] {
         accounts.catch(User { machine: 1, uid });
     }
-    let caught = |uid| accounts.is_caught(User { machine: 1, uid });
-    assert!(caught(max - 1) && !caught(max));
-    assert!(accounts.is_distrusted(User { machine: 0, uid: max - 1 }));
-    assert!(!accounts.is_distrusted(User { machine: 0, uid: max }));
-    assert_eq!(accounts.distrusted.len(), limits::DISTRUSTED_USERS_MAX);
+    assert_eq!([max - 1, max].map(|uid| of(&accounts, uid)), [(true, true), (false, false)]);
+}
+
+/// Whose memory is on the account because of what it did, its memory is read in copies.
+#[test]
+fn a_user_that_is_caught_is_not_trusted() {
+    let mut accounts = Accounts::new(500, 1);
+    accounts.catch(USER);
+    accounts.catch(User::local(500));
+    assert!(accounts.is_caught(USER) && accounts.is_distrusted(USER));
+    // Nor is it trusted again.
+    accounts.distrust(USER);
+    assert!(accounts.is_caught(USER));
+    let own = User::local(500);
+    assert!(!accounts.is_caught(own), "the service trusts its own user");
 }
 
 #[test]

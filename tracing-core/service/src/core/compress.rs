@@ -33,8 +33,8 @@ impl Service {
             };
             let user = User::local(session.uid);
             self.cx.out.about = Some(session.uid);
-            if !compressing.charge(user, &mut self.cx.accounts) {
-                session.compression.note_refusal(session.id, session.uid, &mut self.cx);
+            if let Err(why) = compressing.charge(user, &mut self.cx.accounts) {
+                session.compression.note_refusal(session.id, why, &mut self.cx.out);
                 return self.continue_pass(id);
             }
             match compressing.step(self.compressions.piece_bytes) {

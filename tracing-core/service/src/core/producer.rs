@@ -231,9 +231,9 @@ impl Service {
         let cx = &mut self.cx;
         let Some(producer) = self.producers.get_mut(id) else { return };
         let client = producer.client;
-        let range = (from, cx.work.saturating_add(left));
+        let piece = Piece { from, work_end: cx.work.saturating_add(left) };
         let before = self.commits.refused_counts();
-        let next = self.commits.commit(producer, &request, range, &mut self.buffers, cx);
+        let next = self.commits.commit(producer, &request, piece, &mut self.buffers, cx);
         for ((reason, count), (_, before)) in self.commits.refused_counts().into_iter().zip(before)
         {
             if count > before {

@@ -17,7 +17,7 @@
 //! same limit, however often its producers come and go.
 
 use super::{Producer, is_more};
-use crate::accounts::{Resource, User};
+use crate::accounts::{NoRoom, Resource, User};
 use crate::context::Context;
 use crate::limits;
 use abi::shm::SmbReader;
@@ -37,7 +37,7 @@ impl Producer {
     /// - the user is distrusted, or the producer is gone, and its memory cannot be [copied](Self::copy_untouched);
     /// - the user has as much memory as it may have.
     ///
-    /// Returns whether its user is distrusted for that now.
+    /// Returns whether something of it was removed. Its user is distrusted then.
     pub(crate) fn check_page(&mut self, page: usize, cx: &mut Context) -> bool {
         let user = User::of(&self.peer);
         self.asks_again = self.asks_again.saturating_sub(1);
@@ -80,12 +80,18 @@ impl Producer {
         Some(copy)
     }
 
-    /// Whether a page of which there is a copy may be touched. It is put on the account of its user before.
+    /// Whether a page of which there is a copy may be touched. It is put on the account of its user before. A page that
+    /// may not be touched does not count, so those that are on the account may be touched again.
     pub(crate) fn may_touch(&mut self, page: usize, cx: &mut Context) -> bool {
+        let Some(reader) = &self.smb else { return false };
+        let is_charged = self.charge_up_to(reader.touched_bytes_with(page), cx);
+        if !is_charged && cx.accounts.is_caught(User::of(&self.peer)) {
+            return false;
+        }
         if let Some(reader) = &mut self.smb {
             reader.note_touched(page);
         }
-        self.charge_memory(cx) || !cx.accounts.is_caught(User::of(&self.peer))
+        true
     }
 
     /// Frees a chunk that was read in a copy of its page. False if it is not there any more.
@@ -101,15 +107,18 @@ impl Producer {
     #[inline]
     pub(crate) fn charge_memory(&mut self, cx: &mut Context) -> bool {
         let bytes = self.smb.as_ref().map_or(0, SmbReader::touched_bytes);
+        self.charge_up_to(bytes, cx)
+    }
+
+    #[inline]
+    fn charge_up_to(&mut self, bytes: usize, cx: &mut Context) -> bool {
         bytes <= self.smb_charged || self.charge_more(bytes, cx)
     }
 
     fn charge_more(&mut self, bytes: usize, cx: &mut Context) -> bool {
         let user = User::of(&self.peer);
         let more = bytes.saturating_sub(self.smb_charged);
-        if cx.accounts.is_caught(user) && !cx.accounts.fits(user, Resource::Memory, more) {
-            cx.shrink_kept();
-        }
+        make_place(user, more, cx);
         let is_charged = cx.accounts.charge(user, Resource::Memory, more);
         if is_charged {
             self.smb_charged = bytes;
@@ -123,19 +132,13 @@ impl Producer {
     pub(super) fn may_have_memory(&mut self, cx: &mut Context) -> bool {
         const PAGE: usize = limits::SMB_PAGE_BYTES_MIN;
         let user = User::of(&self.peer);
-        let may = |cx: &Context| {
-            !cx.accounts.is_caught(user) || cx.accounts.fits(user, Resource::Memory, PAGE)
-        };
-        if !may(cx) {
-            cx.shrink_kept();
-        }
-        let may = may(cx);
+        make_place(user, PAGE, cx);
+        let may = !cx.accounts.is_caught(user) || cx.accounts.fits(user, Resource::Memory, PAGE);
         if !may {
-            let held = cx.accounts.held(user, Resource::Memory);
+            let no_room = NoRoom::of(user, Resource::Memory, PAGE, &cx.accounts);
             let text = format_args!(
-                "gets no shared memory: producers of its user removed pages that they had handed over, and {held} \
-                 bytes, which may be memory of the service for that, are all that the user may have; end the processes \
-                 that keep them, or start the service again"
+                "gets no shared memory, because its user removed pages that it had handed over, or named pages that \
+                 it never wrote: {no_room}"
             );
             self.log_error(&mut cx.out, text);
         }
@@ -170,5 +173,12 @@ impl Producer {
     pub(crate) fn untold_losses(&mut self, cx: &mut Context) -> Option<u32> {
         let noted = self.losses_noted(cx);
         is_more(noted, self.loss_marks).then_some(noted)
+    }
+}
+
+/// If a user that was caught has no place for so many bytes more: asks the kernel what of its memory is gone.
+fn make_place(user: User, bytes: usize, cx: &mut Context) {
+    if cx.accounts.is_caught(user) && !cx.accounts.fits(user, Resource::Memory, bytes) {
+        cx.shrink_kept();
     }
 }

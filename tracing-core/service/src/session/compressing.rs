@@ -10,9 +10,9 @@
 use super::encoder::{PacketEncoder, copy_packet};
 use super::sequence::Suffix;
 use super::sink::{PacketSink, Pass, PutResult, len_of};
-use crate::accounts::{Accounts, Resource, User};
+use crate::accounts::{Accounts, NoRoom, Resource, User};
 use crate::compress::{Codec, Compressed, Job, Progress};
-use crate::context::Context;
+use crate::effect_queue::EffectQueue;
 use crate::limits;
 use abi::ids::{CallId, SessionId};
 
@@ -51,18 +51,11 @@ impl Compression {
         }
     }
 
-    /// Tells the log, once, that the user of a session has no memory left to compress a pass.
-    pub(crate) fn note_refusal(&mut self, session: SessionId, uid: u32, cx: &mut Context) {
-        if std::mem::replace(&mut self.is_refusal_told, true) {
-            return;
+    /// Tells the log, once, why a pass is not compressed.
+    pub(crate) fn note_refusal(&mut self, session: SessionId, why: NoRoom, out: &mut EffectQueue) {
+        if !std::mem::replace(&mut self.is_refusal_told, true) {
+            out.error(format!("session {session}: packets are not compressed: {why}"));
         }
-        let user = User::local(uid);
-        let max = cx.accounts.max_of(user, Resource::Codecs).unwrap_or(usize::MAX);
-        let held = cx.accounts.held(user, Resource::Codecs);
-        cx.out.error(format!(
-            "session {session}: packets are not compressed: that would need more than the {max} bytes that user {uid} \
-             may have for it ({held} are used); end other sessions of that user, or choose a lower level"
-        ));
     }
 }
 
@@ -97,21 +90,20 @@ impl Compressing {
         Self { content, call, has_more, bytes_read, charged: 0 }
     }
 
-    /// Puts what the codec needs on the account of the session's user. False if that has no room for it: the packets
-    /// are taken as they are.
-    pub(crate) fn charge(&mut self, user: User, accounts: &mut Accounts) -> bool {
-        let Content::Job(job) = &self.content else { return true };
+    /// Puts what the codec needs on the account of the session's user. If that has no room for it, the packets are
+    /// taken as they are.
+    pub(crate) fn charge(&mut self, user: User, accounts: &mut Accounts) -> Result<(), NoRoom> {
+        let Content::Job(job) = &self.content else { return Ok(()) };
         if self.charged > 0 {
-            return true;
+            return Ok(());
         }
         let bytes = job.memory_bytes();
-        let has_room = accounts.charge(user, Resource::Codecs, bytes);
-        if has_room {
-            self.charged = bytes;
-        } else {
+        if !accounts.charge(user, Resource::Codecs, bytes) {
             self.give_up();
+            return Err(NoRoom::of(user, Resource::Codecs, bytes, accounts));
         }
-        has_room
+        self.charged = bytes;
+        Ok(())
     }
 
     /// Takes it off the account. Before the pass is dropped or given up.

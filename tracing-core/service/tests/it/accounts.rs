@@ -256,6 +256,12 @@ fn what_was_refused_is_counted_by_user() {
     let state = ask_as(&mut shell, 42);
     let bytes = account(&state, 42).registration_bytes.clone().unwrap();
     assert_eq!(bytes.refused, Some(refused));
+    let why = shell.log.iter().find(|(_, text)| text.contains("data source ds is not registered"));
+    let (held, max) = (bytes.held.unwrap(), limits::SOURCE_BYTES_PER_USER_MAX);
+    let has = format!(
+        "bytes of data sources and writers are asked for, and user 42 has {held} of at most {max}: register"
+    );
+    assert!(why.is_some_and(|(_, text)| text.contains(&has)), "{why:?}");
     let registered = account(&state, 42).registrations.clone().unwrap().held.unwrap();
     assert_eq!(registered + refused, 200);
     // It is remembered when the user has nothing any more.
@@ -306,7 +312,8 @@ fn compressing_takes_memory_of_its_user() {
         }
         let told = shell.log.iter().zip(&shell.log_uids);
         let told = told.filter(|it| it.0.1.contains("packets are not compressed"));
-        let uids: Vec<_> = told.map(|it| *it.1).collect();
+        let has = "bytes of memory to compress with are asked for, and user 0 has 0 of at most";
+        let uids: Vec<_> = told.filter(|it| it.0.1.contains(has)).map(|it| *it.1).collect();
         assert_eq!(uids, [Some(0)], "once, on the account of its user: {:?}", shell.log.last());
         let state = ask_as(&mut shell, 0);
         assert_eq!(account(&state, 0).compression_bytes.clone().unwrap().refused, Some(2));

@@ -24,7 +24,8 @@ impl LossLedgerReason {
     pub const REASON_NAME_NOT_MATCHED: Self = Self(8);
     /// A producer was refused: the service has as many as it can have.
     pub const REASON_PRODUCER_REFUSED: Self = Self(9);
-    /// Chunks of a producer were refused: they were for a buffer that is not theirs.
+    /// Chunks of a producer were refused: they were for a buffer that is not theirs, or in shared memory of a user that
+    /// removed some, and has no place left for more.
     pub const REASON_CHUNKS_REFUSED: Self = Self(10);
     /// The ledger was full: the sum of what has no entry of its own.
     pub const REASON_OTHERS: Self = Self(11);
