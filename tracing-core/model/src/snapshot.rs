@@ -29,7 +29,8 @@ pub enum Rule {
     ToldWhenDue,
     /// `tracing-core/service/src/session/detach.rs`, `attach`: who attaches is told of what waits.
     ToldWhenAttached,
-    /// `tracing-core/service/src/core/consumer.rs`, `handle_observe_request`: who observes from now on is told of what waits.
+    /// `tracing-core/service/src/core/consumer.rs`, `handle_observe_request`: who observes from now on is
+    /// told of what waits.
     ToldWhenObserved,
     /// `tracing-core/service/src/triggers.rs`, `tell_hits`: nobody is told who does not observe triggers.
     OnlyObservers,
@@ -39,7 +40,8 @@ pub enum Rule {
     SentBeforeReplaced,
     /// `tracing-core/service/src/core/steps.rs`, `NoteEnd`: what is due at the end is lost.
     LostAtEnd,
-    /// `tracing-core/service/src/triggers.rs`, `handle_clone_hit_timer`: what is due after the end is told or lost at once.
+    /// `tracing-core/service/src/triggers.rs`, `handle_clone_hit_timer`: what is due after the end is told
+    /// or lost at once.
     LostAfterEnd,
     /// `tracing-core/service/src/core/steps.rs`, `erase`: what is delayed is lost with its session.
     LostWithSession,
@@ -116,7 +118,8 @@ pub enum Action {
     DelayEnds(u8),
     /// `tracing-core/service/src/core/mod.rs`, `end_turn`: consumers are sent what was noted.
     TurnEnds,
-    /// `tracing-core/service/src/core/consumer.rs`, `handle_observe_request`: a consumer asks for triggers, or for something else.
+    /// `tracing-core/service/src/core/consumer.rs`, `handle_observe_request`: a consumer asks for triggers, or
+    /// for something else.
     Observe(usize, bool),
     /// `tracing-core/service/src/session/detach.rs`.
     Detach,

@@ -7,9 +7,9 @@
 //!                                                   └──> poll_timeout: the next deadline
 //! ```
 //!
-//! Nothing in here reads a clock, a random device, a file or a socket, or starts a thread. The same inputs give the same
-//! outputs, but for what a [`RegionFactory`] answers: memory, and how much of it is still used. So a simulator can run it
-//! for years of virtual time, and replay a failing run.
+//! Nothing in here reads a clock, a random device, a file or a socket, or starts a thread. The same inputs give the
+//! same outputs, but for what a [`RegionFactory`] answers: memory, and how much of it is still used. So a simulator can
+//! run it for years of virtual time, and replay a failing run.
 //!
 //! # The contract of the shell
 //!

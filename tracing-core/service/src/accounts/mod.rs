@@ -47,13 +47,11 @@ struct Faults {
     holes: u64,
 }
 
-/// How far the shared memory of a user's producers is trusted. The table in `producers::memory` says what follows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum MemoryTrust {
-    #[default]
-    Trusted,
+/// Why the shared memory of a user's producers is not trusted. The table in `producers::memory` says what follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Distrust {
     /// Memory had zeros where there was data.
-    Distrusted,
+    Zeros,
     /// Memory without data was named, which no program does by mistake.
     Caught,
 }
@@ -106,7 +104,7 @@ pub(crate) struct Accounts {
     /// What is remembered of users that wanted too much, or named memory without data.
     faults: BlockMap<User, Faults>,
     /// Of users that are not trusted.
-    memory_trust: BlockMap<User, MemoryTrust>,
+    distrusted: BlockMap<User, Distrust>,
     /// Shared memory on the accounts of users that were caught, bytes.
     caught_bytes: usize,
     /// What is on the account of each of these for memory of producers that have left.
@@ -178,21 +176,19 @@ impl Accounts {
         if let Some(faults) = self.faults(user) {
             faults.holes = faults.holes.saturating_add(1);
         }
-        self.lower_trust(user, MemoryTrust::Distrusted);
+        self.trust_less(user, Distrust::Zeros);
     }
 
     /// Whether the memory of this user's producers is read in copies.
     #[inline]
     pub(crate) fn is_distrusted(&self, user: User) -> bool {
-        self.trust_of(user) >= MemoryTrust::Distrusted
+        self.distrust_of(user).is_some()
     }
 
     /// A producer of this user named memory without data: what the service touches of its memory stays on its account
     /// from now on. Root and the user of the service are trusted.
     pub(crate) fn catch(&mut self, user: User) {
-        if self.is_limited(user)
-            && !self.is_caught(user)
-            && self.lower_trust(user, MemoryTrust::Caught)
+        if self.is_limited(user) && !self.is_caught(user) && self.trust_less(user, Distrust::Caught)
         {
             self.caught_bytes = self.caught_bytes.saturating_add(self.held(user, Resource::Memory));
         }
@@ -201,25 +197,22 @@ impl Accounts {
     /// Whether what the service touches of this user's memory stays on its account.
     #[inline]
     pub(crate) fn is_caught(&self, user: User) -> bool {
-        self.trust_of(user) == MemoryTrust::Caught
+        self.distrust_of(user) == Some(Distrust::Caught)
     }
 
     #[inline]
-    fn trust_of(&self, user: User) -> MemoryTrust {
-        match self.memory_trust.is_empty() {
-            true => MemoryTrust::Trusted,
-            false => self.memory_trust.get(&user).copied().unwrap_or_default(),
-        }
+    fn distrust_of(&self, user: User) -> Option<Distrust> {
+        if self.distrusted.is_empty() { None } else { self.distrusted.get(&user).copied() }
     }
 
-    /// Trusts a user no more than that from now on. False if so many users are remembered that this one is not.
-    fn lower_trust(&mut self, user: User, to: MemoryTrust) -> bool {
-        let is_full = self.memory_trust.len() >= limits::DISTRUSTED_USERS_MAX;
-        if is_full && !self.memory_trust.contains_key(&user) {
+    /// From now on a user is trusted no more than that. False if so many are remembered that this one is not.
+    fn trust_less(&mut self, user: User, why: Distrust) -> bool {
+        let is_full = self.distrusted.len() >= limits::DISTRUSTED_USERS_MAX;
+        if is_full && !self.distrusted.contains_key(&user) {
             return false;
         }
-        let trust = self.memory_trust.get_or_insert_with(user, MemoryTrust::default);
-        *trust = to.max(*trust);
+        let distrust = self.distrusted.get_or_insert_with(user, || why);
+        *distrust = why.max(*distrust);
         true
     }
 

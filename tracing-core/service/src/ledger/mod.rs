@@ -57,7 +57,8 @@ pub(crate) enum Reason {
     InstanceRefused,
     /// A producer was refused: the service has as many as it can have.
     ProducerRefused,
-    /// Chunks were refused: they were for a buffer that is not their producer's, or in memory that its user may not have.
+    /// Chunks were refused: they were for a buffer that is not their producer's, or in memory that its user may not
+    /// have.
     ChunksRefused,
     /// Patches were refused: they were not as the protocol wants them.
     PatchesRefused,

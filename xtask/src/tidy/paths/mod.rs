@@ -94,30 +94,30 @@ fn quoted(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Files of ours and what a line names in each: the path, then the name behind a comma or in brackets.
-fn items(line: &str) -> impl Iterator<Item = (&str, &str)> {
+fn items(line: &str) -> Vec<(&str, &str)> {
     let parts: Vec<&str> = line.split('`').collect();
-    let named = |parts: &[&'_ str]| parts[0].ends_with(".rs") && matches!(parts[1], ", " | " (");
-    let is_name = |text: &str| !text.is_empty() && text.chars().all(is_word);
-    let places = (1..parts.len().saturating_sub(3)).step_by(2);
-    let found: Vec<_> = places
-        .filter(|at| named(&parts[*at..]) && is_name(parts[at + 2]))
-        .map(|at| (parts[at], parts[at + 2]))
-        .collect();
-    found.into_iter()
+    let found = parts.windows(4).skip(1).step_by(2).filter_map(|parts| match parts {
+        [path, ", " | " (", name, _] if path.ends_with(".rs") && name.chars().all(is_word) => {
+            Some((*path, *name))
+        }
+        _ => None,
+    });
+    found.collect()
 }
 
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Whether code has that function or field. Of a type, variant or constant the word is enough.
+/// Whether code has that function, or has or reads that field. Of a type, variant or constant the word is enough.
 fn has_item(code: &str, name: &str) -> bool {
     let is_value = name.starts_with(|c: char| c.is_lowercase() || c == '_');
     code.match_indices(name).any(|(at, _)| {
         let (before, after) = (&code[..at], &code[at + name.len()..]);
+        let is_field = after.starts_with(':') || before.ends_with('.') && !after.starts_with('(');
         !before.ends_with(is_word)
             && !after.starts_with(is_word)
-            && (!is_value || before.ends_with("fn ") || after.starts_with(':'))
+            && (!is_value || before.ends_with("fn ") || is_field)
     })
 }
 

@@ -16,25 +16,24 @@ fn documents_of_which_a_section_is_cited() {
 
 #[test]
 fn what_a_line_names_in_a_file() {
-    let found = |line| items(line).collect::<Vec<_>>();
     // Put together here, so that this file names none.
     let (path, name) = ("a/b.rs", "walk");
     for between in [", ", " ("] {
         let line = format!("/// `{path}`{between}`{name}`: it goes on.");
-        assert_eq!(found(&line), [(path, name)]);
+        assert_eq!(items(&line), [(path, name)]);
     }
-    assert_eq!(found(&format!("`{path}`, `{path}`, `{name}`, `x`")), [(path, name)]);
+    assert_eq!(items(&format!("`{path}`, `{path}`, `{name}`, `x`")), [(path, name)]);
     for line in
         ["`a/b.rs`: it goes on.", "`a/b.rs` has `walk`", "`walk`, `step`", "`a/b.rs`, `walk"]
     {
-        assert_eq!(found(line), []);
+        assert_eq!(items(line), []);
     }
 }
 
 #[test]
 fn what_a_file_has() {
-    let code = "struct Walk { is_long: bool }\nfn walk(way: Way) { Step::End; run() }";
-    for name in ["Walk", "is_long", "walk", "Way", "End"] {
+    let code = "struct Walk { is_long: bool }\nfn walk(way: Way) { Step::End; way.run(way.open); way.run() }";
+    for name in ["Walk", "is_long", "walk", "Way", "End", "open"] {
         assert!(has_item(code, name), "{name}");
     }
     for name in ["wal", "alk", "En", "run", "long"] {
