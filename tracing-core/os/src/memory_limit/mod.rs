@@ -69,13 +69,13 @@ impl Group {
         let name = Path::new(groups.lines().find_map(|line| line.strip_prefix("0::/"))?);
         let is_inside = name.components().all(|part| matches!(part, Component::Normal(_)));
         let group = is_inside.then(|| Self(root.join(name)))?;
-        group.kept_bytes().map(|_| group)
+        group.unreclaimable_bytes().map(|_| group)
     }
 
     /// What the kernel cannot take back from the group as long as somebody needs it, bytes: files in memory, memory of
     /// the kernel itself such as what pipes hold, and what was swapped out. `None` if it does not tell.
     #[must_use]
-    pub fn kept_bytes(&self) -> Option<u64> {
+    pub fn unreclaimable_bytes(&self) -> Option<u64> {
         let stat = fs::read_to_string(self.0.join("memory.stat")).ok()?;
         let of = |name: &str| -> Option<u64> {
             stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())

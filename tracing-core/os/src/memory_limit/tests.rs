@@ -75,10 +75,11 @@ fn what_a_group_keeps_is_files_in_memory_the_kernel_and_swap() {
             ("memory.stat", stat),
         ],
     );
-    let kept = |groups| Group::of(groups, &tree.0).and_then(|group| group.kept_bytes());
-    assert_eq!(kept("1:cpu:/x\n0::/a\n"), Some(5430));
+    let unreclaimable =
+        |groups| Group::of(groups, &tree.0).and_then(|group| group.unreclaimable_bytes());
+    assert_eq!(unreclaimable("1:cpu:/x\n0::/a\n"), Some(5430));
     // Linux before 5.18, the group of all, another namespace, version 1.
     for groups in ["0::/old\n", "0::/\n", "0::/../a\n", "0::/not/there\n", "4:memory:/a\n"] {
-        assert_eq!(kept(groups), None, "{groups}");
+        assert_eq!(unreclaimable(groups), None, "{groups}");
     }
 }

@@ -64,7 +64,7 @@ fn pages_that_were_never_written_are_known() {
     let written = |bytes| {
         let smb = Smb::new(passed(), PageSize::new(bytes).unwrap()).unwrap();
         let mut reader = smb.reader().unwrap();
-        (0..=smb.page_count()).filter(|page| reader.holds_data(*page)).collect::<Vec<_>>()
+        (0..=smb.page_count()).filter(|page| reader.begin_touching(*page)).collect::<Vec<_>>()
     };
     assert_eq!((written(4096), written(8192)), (vec![], vec![]));
     // Behind the header of a page.

@@ -18,7 +18,7 @@ use crate::sys;
 use abi::sync::{Arc, AtomicU32, Ordering, Weak};
 
 #[cfg(feature = "host")]
-pub use self::own_descriptors::{copy_descriptor, copy_descriptors};
+pub use self::own_descriptors::{unshare_all_but, unshare_descriptors};
 #[cfg(feature = "service")]
 pub use self::scheduling::{Scheduling, nice, schedule};
 

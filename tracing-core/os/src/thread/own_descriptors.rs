@@ -19,7 +19,7 @@ const STANDARD: u32 = 3;
 /// # Safety
 /// From then on the thread uses and closes no descriptor that another thread opens, closes or owns. Of those that were
 /// open before the call it owns a copy of each, which it may take by its number.
-pub unsafe fn copy_descriptors() -> io::Result<()> {
+pub unsafe fn unshare_descriptors() -> io::Result<()> {
     let mut all = core::mem::MaybeUninit::uninit();
     // SAFETY: `all` is ours alone, and large enough for a set of signals.
     let _ = unsafe { libc::sigfillset(all.as_mut_ptr()) };
@@ -33,20 +33,21 @@ pub unsafe fn copy_descriptors() -> io::Result<()> {
     crate::sys::checked(unsafe { libc::unshare(libc::CLONE_FILES) }).map(drop)
 }
 
-/// As [`copy_descriptors`]; then it closes all copies but that of `kept`. The input and the outputs of the thread are
-/// `kept` from then on: copies of those of the process would keep pipes open that a program in the background has
-/// left.
+/// As [`unshare_descriptors`]; then it closes all copies but that of `fd`. The input and the outputs of the thread are
+/// `fd` from then on: copies of those of the process would keep pipes open that a program in the background has left.
 ///
 /// # Errors
 /// As there, and before Linux 5.9. The thread must end then, because it may have copies of all descriptors.
 ///
 /// # Safety
 /// As there.
-pub unsafe fn copy_descriptor(kept: RawFd) -> io::Result<()> {
+pub unsafe fn unshare_all_but(fd: RawFd) -> io::Result<()> {
     // SAFETY: the caller's part.
-    unsafe { copy_descriptors()? };
-    let kept = kept.cast_unsigned();
-    for (first, last) in [(STANDARD, kept.saturating_sub(1)), (kept.saturating_add(1), u32::MAX)] {
+    unsafe { unshare_descriptors()? };
+    let number = fd.cast_unsigned();
+    for (first, last) in
+        [(STANDARD, number.saturating_sub(1)), (number.saturating_add(1), u32::MAX)]
+    {
         if first <= last {
             let flags: libc::c_uint = 0;
             // SAFETY: the call takes numbers. These descriptors are in the table of this thread alone, and nothing owns
@@ -57,7 +58,7 @@ pub unsafe fn copy_descriptor(kept: RawFd) -> io::Result<()> {
     }
     for standard in 0..STANDARD {
         // SAFETY: as above.
-        crate::sys::checked(unsafe { libc::dup2(kept.cast_signed(), standard.cast_signed()) })?;
+        crate::sys::checked(unsafe { libc::dup2(fd, standard.cast_signed()) })?;
     }
     Ok(())
 }

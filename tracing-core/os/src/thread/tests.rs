@@ -70,7 +70,7 @@ fn a_thread_with_descriptors_of_its_own_takes_no_signals() {
     let (told, masks) = queue();
     let run = move || {
         // SAFETY: the thread uses descriptors that it opens, and no others.
-        unsafe { copy_descriptors().expect("a table") };
+        unsafe { unshare_descriptors().expect("a table") };
         told.send(std::fs::read_to_string("/proc/thread-self/status").expect("a status"));
     };
     spawn("own", Box::new(run)).expect("a thread").join();

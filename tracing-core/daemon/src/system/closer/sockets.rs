@@ -61,7 +61,7 @@ impl SocketCloser {
         let first = move || {
             // SAFETY: this thread uses no other descriptor than the copy of `receiver`, which is open until it has told
             // that it has one, and descriptors that it opens.
-            if unsafe { thread::copy_descriptor(number) }.is_ok() {
+            if unsafe { thread::unshare_all_but(number) }.is_ok() {
                 // SAFETY: the copy is in the table of this thread, and nothing else owns it.
                 let receiver = Stream::of_pair(unsafe { OwnedFd::from_raw_fd(number) });
                 let _ = tell.send(());
@@ -136,7 +136,7 @@ fn start_next(shared: &Arc<Shared>, receiver: &Stream, sockets: &[OwnedFd]) -> b
     let next = move || {
         // SAFETY: this thread uses no other descriptors than its copies, which are open until it has told that it
         // closed those of the sockets, and descriptors that it opens.
-        if unsafe { thread::copy_descriptors() }.is_err() {
+        if unsafe { thread::unshare_descriptors() }.is_err() {
             return;
         }
         for number in numbers {
