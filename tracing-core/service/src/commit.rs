@@ -168,7 +168,7 @@ impl ChunkIntake {
         }
         let was_removed = producer.check_page(page, cx);
         let reader = producer.smb.as_mut()?;
-        if !reader.holds_data(page) && page < reader.smb().page_count() {
+        if !reader.begin_touching(page) && page < reader.smb().page_count() {
             self.note_hole(producer, was_removed, cx);
             return None;
         }

@@ -21,10 +21,10 @@ pub trait RegionFactory: Send + Sync {
         buffer
     }
 
-    /// Asks what the kernel counts of files in memory, at most, as memory of this process that it cannot take back, and
-    /// returns the answer to the question before, bytes. `None` if there was none, or the kernel did not tell. It may
-    /// take a while to answer, so nobody waits for it here.
-    fn ask_kept_bytes(&self) -> Option<u64> {
+    /// Begins to read how much memory of this process the kernel cannot reclaim, and returns the answer to the
+    /// previous call, bytes: files in memory, memory of the kernel, and what was swapped out. Does not block. `None`:
+    /// there is no answer yet, or the kernel does not tell.
+    fn ask_unreclaimable_bytes(&self) -> Option<u64> {
         None
     }
 
@@ -109,7 +109,8 @@ pub struct ServiceConfig {
     /// A seam for tests and simulations, which make limits small.
     #[doc(hidden)]
     pub limits: Limits,
-    /// Another one: see [`limits::PACKET_BYTES_MAX`].
+    /// Longest packet that is read from a buffer, bytes ([`limits::PACKET_BYTES_MAX`]). Tests make it small. It is not
+    /// in `limits`, whose fields are all compared with what a simulation has reached.
     #[doc(hidden)]
     pub packet_bytes_max: usize,
 }

@@ -32,8 +32,8 @@ pub(crate) struct Context {
     pub(crate) read_work: u64,
     /// What users hold.
     pub(crate) accounts: Accounts,
-    /// When the kernel may be asked again what it counts, boot time, ns.
-    kept_due_ns: u64,
+    /// When the kernel may be asked again what it cannot reclaim, boot time, ns.
+    unreclaimable_due_ns: u64,
     last_instance: u64,
     last_flush: u64,
     /// Of tokens, clones and triggers.
@@ -55,7 +55,7 @@ impl Context {
             timers: Timers::default(),
             machine_id: 0,
             match_steps: RegexBudget::default(),
-            kept_due_ns: 0,
+            unreclaimable_due_ns: 0,
             last_instance: 0,
             last_flush: 0,
             last_number: 0,
@@ -85,13 +85,14 @@ impl Context {
         self.spend(work);
     }
 
-    /// Asks the kernel what it counts of the shared memory that users removed, if it was not asked a moment ago. What
-    /// it did not count when it was asked before goes from their accounts.
-    pub(crate) fn shrink_kept(&mut self) {
-        if self.now.boot_ns >= self.kept_due_ns {
-            self.kept_due_ns = self.now.boot_ns.saturating_add(limits::KEPT_ASKED_NS);
-            let counted = self.config.regions.ask_kept_bytes();
-            self.accounts.note_kept(counted);
+    /// Asks the kernel how much memory it cannot reclaim, if it was not asked a moment ago. What it did not count when
+    /// it was asked before goes from the accounts of users whose producers are gone.
+    pub(crate) fn shrink_gone(&mut self) {
+        if self.now.boot_ns >= self.unreclaimable_due_ns {
+            self.unreclaimable_due_ns =
+                self.now.boot_ns.saturating_add(limits::UNRECLAIMABLE_ASKED_NS);
+            let counted = self.config.regions.ask_unreclaimable_bytes();
+            self.accounts.note_unreclaimable(counted);
         }
     }
 

@@ -76,8 +76,8 @@
 //! | `leftovers`, `ledger` | what producers leave behind; what each session lost, and why |
 //! | `service_packet`, `packets`, `clocks`, `provenance`, `stats` | what the service itself writes into a trace |
 //! | `triggers`, `trigger_history` | names that producers activate, and sessions that wait for them; how often |
-//! | `work` | what one producer may cause at once, and what waits |
-//! | `compressions` | which session compresses the next piece |
+//! | `work` | what one producer, consumer or session may cause at once, and what waits |
+//! | `compression_queue` | which session compresses the next piece |
 //! | `query`, `user_accounts`, `shell_accounts` | questions about the service; what each user has |
 //! | `session/` | the life of a session, from its config to its end |
 //! | `buffer/`, `filter/`, `compress/`, `packet/` | below the files here: each says what it is |
@@ -110,7 +110,7 @@ mod clocks;
 mod command_queue;
 mod commands;
 mod commit;
-mod compressions;
+mod compression_queue;
 mod config;
 mod consumers;
 mod context;
@@ -147,6 +147,8 @@ mod triggers;
 mod user_accounts;
 mod work;
 
+#[doc(hidden)]
+pub use self::compression_queue::BegunPass;
 pub use self::config::{ExtensionSet, HostInfo, RegionFactory, ServiceConfig};
 pub use self::core::Service;
 pub use self::input::{Cut, FileError, Input, Peer};

@@ -209,8 +209,8 @@ pub const SMB_BYTES_PER_USER_MAX: usize = 64 * 1024 * 1024;
 /// and each look of a scrape. It costs some hundred nanoseconds. A producer that removes pages is caught after as many
 /// of them.
 pub const USES_PER_CHECK: u64 = 256;
-/// After how long the kernel may be asked again what it counts of shared memory that users removed, ns.
-pub const KEPT_ASKED_NS: u64 = 1_000_000_000;
+/// After how long the kernel may be asked again how much memory it cannot reclaim, ns.
+pub const UNRECLAIMABLE_ASKED_NS: u64 = 1_000_000_000;
 /// What compresses passes of the sessions of one user at a time, bytes: tables of the codecs, and copies of the
 /// packets. A pass that would need more is not compressed. One needs up to 7 MiB, unless a packet is longer.
 pub const CODEC_BYTES_PER_USER_MAX: usize = 40 * 1024 * 1024;
@@ -241,7 +241,7 @@ pub const CODEC_PARTS: (u64, u64) = (8, 10);
 pub const DECODED_PARTS: (u64, u64) = (1, 2);
 /// Users of whom it is remembered how often something was refused to them.
 pub const FAULTY_USERS_MAX: usize = 1024;
-/// Users that were caught at that and are remembered.
+/// Users whose shared memory is not trusted and that are remembered (`accounts::Distrust`).
 pub const DISTRUSTED_USERS_MAX: usize = 64 * 1024;
 /// How many times the limit of one user all users together may reach. Root and the user of the service do not count:
 /// what others take is never missing to them.
@@ -339,10 +339,9 @@ pub const TRIGGERS_RECEIVED_MAX: usize = 4096;
 /// Triggers of one session of which its consumer is not told yet: their delay runs, or no consumer wants to know. No
 /// snapshot is taken for further ones, which the ledger tells.
 pub const CLONE_HITS_PENDING_MAX: usize = 256;
-/// Longest packet that is read from a buffer, bytes: a longer one is left out, counted and told as an invalid one. The
-/// service copies a whole packet in one turn, for each reply, file and filter, and that takes some milliseconds for so
-/// many bytes. Upstream's data sources split what is longer than some hundred kilobytes. A trace with a packet of more
-/// than [`FIELD_BYTES_MAX`] could not be read by anybody.
+/// Longest packet that is read from a buffer, bytes. A longer one is left out, and counted with the invalid ones of its
+/// producer: the service copies a whole packet in one turn, and 16 MiB take some milliseconds. Data sources of Perfetto
+/// split what is longer than some hundred kilobytes.
 pub const PACKET_BYTES_MAX: usize = 16 << 20;
 /// No packet is longer than this part of the memory of the service, if that is known: half of what waits to be written
 /// into the files of one user.

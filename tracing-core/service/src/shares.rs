@@ -31,7 +31,7 @@ pub struct Share {
 
 impl Share {
     /// There is no limit.
-    pub const UNLIMITED: Self = Self { of_one: usize::MAX, of_all: usize::MAX };
+    pub(crate) const UNLIMITED: Self = Self { of_one: usize::MAX, of_all: usize::MAX };
 
     /// So much of one user, and some times as much of all.
     #[must_use]
@@ -39,8 +39,9 @@ impl Share {
         Self { of_one, of_all: of_one.saturating_mul(limits::USERS_SHARE) }
     }
 
-    /// The same where the memory is large or not known (zero), and no more than these `parts` of it: of one user, and
-    /// of all.
+    /// `of_one` for one user, and [`limits::USERS_SHARE`] times as much for all; but no more than these `parts` of
+    /// `memory_bytes`, each a [`limits::MEMORY_PARTS`]th of it: of one user, and of all. With `memory_bytes` 0 nobody
+    /// knows the memory, and `parts` do not count.
     #[must_use]
     pub fn of_memory(memory_bytes: u64, of_one: usize, parts: (u64, u64)) -> Self {
         let most = Self::of_users(of_one);
@@ -70,20 +71,20 @@ impl Share {
 
 /// The shares of all things that the service keeps in memory for users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shares {
+pub struct MemoryShares {
     /// Trace buffers with their indexes, numbers of sequences, and clones.
-    pub buffers: Share,
+    pub(crate) buffers: Share,
     /// Registered data sources and writers.
-    pub sources: Share,
+    pub(crate) sources: Share,
     /// Shared memory of users that were caught removing what they committed.
-    pub caught_memory: Share,
+    pub(crate) caught_memory: Share,
     /// What compresses.
-    pub codecs: Share,
+    pub(crate) codecs: Share,
     /// Requests that wait, decoded. Each user may have one beside that.
-    pub decoded: Share,
+    pub(crate) decoded: Share,
 }
 
-impl Shares {
+impl MemoryShares {
     /// Those of a service that may use so much memory; zero if nobody knows.
     #[must_use]
     pub fn new(memory_bytes: u64) -> Self {
@@ -111,7 +112,7 @@ impl Shares {
     }
 }
 
-impl Default for Shares {
+impl Default for MemoryShares {
     fn default() -> Self {
         Self::new(0)
     }

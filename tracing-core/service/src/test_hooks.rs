@@ -7,6 +7,7 @@ use super::session::life::SetUpWait;
 use super::session::state::Session;
 use crate::accounts::{BufferCharge, Resource};
 use crate::buffer::{BufferLimits, Policy, TraceBuffer, Version};
+use crate::compression_queue::BegunPass;
 use crate::consumers::Consumer;
 use crate::limits::{Limits, WRITER_BYTES};
 use crate::producers::Producer;
@@ -228,20 +229,19 @@ impl Service {
     /// [`COMPRESS_PIECE_BYTES`](crate::limits::COMPRESS_PIECE_BYTES). Notes what sessions begin to compress, for
     /// [`take_compressing`](Self::take_compressing).
     pub fn set_compress_piece(&mut self, bytes: usize) {
-        self.compressions.piece_bytes = bytes;
-        self.compressions.begun = Some(Vec::new());
+        self.compression_queue.piece_bytes = bytes;
+        self.compression_queue.begun = Some(Vec::new());
     }
 
-    /// The passes that sessions began to compress since the last call: how many effects came before, whether it is for
-    /// the file of the session, and the packets as fields of a trace. A pass that waits may be there more than once.
-    pub fn take_compressing(&mut self) -> Vec<(usize, SessionId, bool, Vec<u8>)> {
-        self.compressions.begun.as_mut().map(std::mem::take).unwrap_or_default()
+    /// The passes that sessions began to compress since the last call. A pass that waits may be there more than once.
+    pub fn take_compressing(&mut self) -> Vec<BegunPass> {
+        self.compression_queue.begun.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Bytes that were compressed so far.
     #[must_use]
     pub fn compressed_bytes(&self) -> u64 {
-        self.compressions.bytes
+        self.compression_queue.bytes
     }
 
     /// Chunks that producers named in memory without data.

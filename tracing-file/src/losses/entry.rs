@@ -27,12 +27,7 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
         Reason::REASON_PRODUCER_REFUSED => {
             format!("{who}: not recorded, because the service has as many programs as it can have")
         }
-        Reason::REASON_CHUNKS_REFUSED => {
-            let chunks = amount(entry, ("chunk", "chunks"));
-            format!(
-                "{chunks} of {who} for a buffer that is not its own, or in memory that its user may not have"
-            )
-        }
+        Reason::REASON_CHUNKS_REFUSED => refused_chunks(entry, &who),
         Reason::REASON_PATCHES_REFUSED => {
             let patches = amount(entry, ("patch", "patches"));
             format!("{patches} of {who}, which broke the protocol, and the packets that lack them")
@@ -108,6 +103,13 @@ fn who(entry: &LossLedgerEntry) -> String {
         (None, Some(uid)) => format!("{name} (user {uid})"),
         (None, None) => name.to_owned(),
     }
+}
+
+fn refused_chunks(entry: &LossLedgerEntry, who: &str) -> String {
+    let chunks = amount(entry, ("chunk", "chunks"));
+    format!(
+        "{chunks} of {who} for a buffer that is not its own, or in memory that its user may not have"
+    )
 }
 
 fn snapshots(entry: &LossLedgerEntry, who: &str) -> String {

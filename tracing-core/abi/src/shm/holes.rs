@@ -109,12 +109,12 @@ fn a_page_that_was_removed_is_found() {
     // What the system may have provided stays counted.
     assert_eq!(check(&mut reader), (8192, true, 8192));
     assert_eq!(check(&mut reader), (4096, false, 8192), "it is told once");
-    assert!(reader.holds_data(0));
+    assert!(reader.begin_touching(0));
     is_there.store(false, Ordering::Relaxed);
     assert_eq!(check(&mut reader), (4096, true, 8192));
-    assert!(!reader.holds_data(0) && !reader.seems_to_hold_data(0));
+    assert!(!reader.begin_touching(0) && !reader.has_header_data(0));
     is_there.store(true, Ordering::Relaxed);
-    assert!(reader.holds_data(0));
+    assert!(reader.begin_touching(0));
     assert_eq!(reader.touched_bytes(), 8192, "each page once");
 }
 
@@ -123,9 +123,9 @@ fn pages_that_are_copied_are_not_touched_before_a_chunk_is_freed() {
     let region = sparse(0, |off| off < 4096).unwrap();
     let smb = Smb::new(region, PageSize::new(4096).unwrap()).unwrap();
     let mut reader = reader(&smb);
-    let seems = [0, 1, 2].map(|page| reader.seems_to_hold_data(page));
+    let headers = [0, 1, 2].map(|page| reader.has_header_data(page));
     let holes = [0, 1, 2].map(|page| reader.is_hole(page));
-    assert_eq!((seems, holes), ([true, false, false], [false, true, false]));
+    assert_eq!((headers, holes), ([true, false, false], [false, true, false]));
     assert_eq!(reader.touched_bytes(), 0);
     assert_eq!([0, 2].map(|page| reader.touched_bytes_with(page)), [4096, 0]);
     assert!(smb.try_partition(1, Layout::Div1));

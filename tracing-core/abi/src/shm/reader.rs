@@ -136,16 +136,17 @@ impl SmbReader {
         check
     }
 
-    /// Whether page `page_idx` is there and its first bytes, which say what is in it, hold data. To look at a page
-    /// without data in another way would make the system provide memory for it.
-    pub fn holds_data(&mut self, page_idx: usize) -> bool {
+    /// Whether page `page_idx` exists and its first 8 bytes, which say what is in it, are not all zero. Such a page may
+    /// be touched from then on, and counts as [touched](Self::touched_bytes). To look at a page without data in another
+    /// way would make the system provide memory for it.
+    pub fn begin_touching(&mut self, page_idx: usize) -> bool {
         let off = page_idx.saturating_mul(self.smb.page_size().bytes());
         page_idx < self.smb.page_count()
             && self.present.learn(self.smb.region(), off, PAGE_HEADER_BYTES)
     }
 
-    /// The same for a page that will not be touched, but copied.
-    pub fn seems_to_hold_data(&self, page_idx: usize) -> bool {
+    /// Whether page `page_idx` exists and its first 8 bytes are not all zero, found without touching it.
+    pub fn has_header_data(&self, page_idx: usize) -> bool {
         let off = page_idx.saturating_mul(self.smb.page_size().bytes());
         page_idx < self.smb.page_count() && self.smb.region().is_written(off, PAGE_HEADER_BYTES)
     }
@@ -189,7 +190,7 @@ impl SmbReader {
 
     /// How often writers began to drop packets, as the peer [counted](Smb::note_loss).
     pub fn losses_noted(&mut self) -> u32 {
-        if !self.holds_data(0) {
+        if !self.begin_touching(0) {
             return 0;
         }
         self.smb.page(0).map_or(0, |page| page::losses_noted(&page))
@@ -214,7 +215,7 @@ impl SmbReader {
         chunk_idx: usize,
         payload: &mut Vec<u8>,
     ) -> Option<ChunkHeader> {
-        if !self.holds_data(page_idx) {
+        if !self.begin_touching(page_idx) {
             return None;
         }
         let page = self.smb.page(page_idx)?;
@@ -291,7 +292,7 @@ impl SmbReader {
     }
 
     fn in_use(&mut self, page_idx: usize, chunk_idx: usize) -> Option<InUse> {
-        if !self.holds_data(page_idx) {
+        if !self.begin_touching(page_idx) {
             return None;
         }
         let page = self.smb.page(page_idx)?;

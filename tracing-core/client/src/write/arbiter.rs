@@ -308,7 +308,7 @@ impl Arbiter {
         let mut reader = lock(&reader);
         let (smb, mut scraped) = (&self.0.smb, Vec::new());
         for page_idx in 0..smb.page_count() {
-            if !reader.holds_data(page_idx) {
+            if !reader.begin_touching(page_idx) {
                 continue;
             }
             for chunk_idx in 0..smb.chunk_count(page_idx) {

@@ -302,8 +302,8 @@ impl Daemon {
                 return false;
             }
         };
-        let closers = (closer, &self.unreceived);
-        let link = SocketLink::new(stream, port, origin, slot, closers, &self.poller);
+        let (unreceived, poller) = (&self.unreceived, &self.poller);
+        let link = SocketLink::new(stream, port, origin, slot, closer, unreceived, poller);
         if !closer.refuses(origin.uid) {
             link.take_descriptors(true);
         }

@@ -91,11 +91,11 @@ pub use self::stats::ServerStats;
 #[cfg(feature = "host")]
 pub(super) use self::user::PeerUser;
 use crate::local::{Inbox, LocalConnection};
-#[cfg(feature = "host")]
-use crate::system::kept::KeptQuestion;
 use crate::system::memory;
 #[cfg(feature = "host")]
 use crate::system::timezone;
+#[cfg(feature = "host")]
+use crate::system::unreclaimable::UnreclaimableQuestion;
 use abi::error::OsError;
 use abi::ipc::port::ProducerPort;
 use abi::shm::Region;
@@ -231,7 +231,7 @@ fn timezone_off_mins() -> Option<i32> {
 pub struct MemfdRegions {
     /// How much the kernel still counts of memory that other programs removed.
     #[cfg(feature = "host")]
-    kept: KeptQuestion,
+    unreclaimable: UnreclaimableQuestion,
 }
 
 impl RegionFactory for MemfdRegions {
@@ -240,8 +240,8 @@ impl RegionFactory for MemfdRegions {
     }
 
     #[cfg(feature = "host")]
-    fn ask_kept_bytes(&self) -> Option<u64> {
-        self.kept.ask()
+    fn ask_unreclaimable_bytes(&self) -> Option<u64> {
+        self.unreclaimable.ask()
     }
 
     fn create(&self, len: usize) -> Result<Region, String> {

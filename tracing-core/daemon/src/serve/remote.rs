@@ -91,7 +91,8 @@ impl SocketLink {
         port: PortKind,
         origin: Origin,
         slot: Slot,
-        (closer, unreceived): (&Closer, &Unreceived),
+        closer: &Closer,
+        unreceived: &Unreceived,
         poller: &Arc<Poller>,
     ) -> Self {
         stream.limit_unread(match port {

@@ -6,8 +6,8 @@
 //! and again, is refused soon.
 //!
 //! ```text
-//!   connection ends ──┬── all was received ───────────────────────────────────────┬──> closer, and the place is free
-//!                     └── else: shut down, and asked about ten times a second ────┘
+//!   connection ends ──┬── all was received ───────────────────────────┬──> closer, and the place is free
+//!                     └── else: shut down, and asked now and then ────┘
 //! ```
 
 use std::collections::VecDeque;
@@ -17,10 +17,10 @@ use crate::system::closer::{Closer, Origin};
 use abi::sync::{Arc, Mutex, Weak, lock};
 use os::socket::Stream;
 
-/// How often the kernel is asked, ns.
+/// After how long the next sockets are asked, ns.
 const ASK_NS: u64 = 100_000_000;
 
-/// How many sockets it is asked about at a time.
+/// How many sockets are asked then. With more, each one is asked more seldom.
 const SOCKETS_PER_TURN: usize = 256;
 
 /// The socket of a connection that has ended. It goes to the closer when this is dropped.

@@ -10,12 +10,12 @@
 //! | `closer/sockets` | `sendmsg`, `recvmsg`, the ends of threads | the same for sockets |
 //! | `file` | `open` (`O_EXCL`), `fchmod`, `write`, `pread`, `fdatasync`, `ftruncate` ... | traces of the service |
 //! | `identity` | `setgroups`, `setresgid`, `setresuid` of a thread, `capget` | files of a consumer |
-//! | `kept` | files of control groups, on a thread | what the kernel counts as memory of the daemon |
 //! | `mapper` | `mmap`, `munmap`, on a thread | memory that peers have, too |
 //! | `memory` | `madvise` | taking memory in larger pieces |
 //! | `own_user` | none | who has limits: neither root nor the user of the daemon |
 //! | `signal` | `sigaction`, `socketpair` (through `signal-hook`) | Ctrl-C as a descriptor |
 //! | `timezone` | files of tzdata (through `tz-rs`) | the offset of local time |
+//! | `unreclaimable` | files of control groups, on a thread | what the kernel counts as memory of the daemon |
 //! | `writeback` | `sync_file_range` | ending traces sooner |
 //! | `systemd` | `pidfd_open`, `pidfd_getfd`, `connect`, `sendto` | passed sockets, and who started the daemon |
 
@@ -24,8 +24,6 @@ pub(crate) mod closer;
 pub mod file;
 #[cfg(feature = "host")]
 pub mod identity;
-#[cfg(feature = "host")]
-pub(crate) mod kept;
 #[cfg(feature = "host")]
 pub(crate) mod mapper;
 pub mod memory;
@@ -36,4 +34,6 @@ pub mod signal;
 pub mod systemd;
 #[cfg(feature = "host")]
 pub mod timezone;
+#[cfg(feature = "host")]
+pub(crate) mod unreclaimable;
 mod writeback;

@@ -67,7 +67,8 @@ fn memory_that_was_never_written_costs_nothing() {
     name_pages(&mut shell, 0..64);
     assert_eq!(provided_kib(), 64 * page_kib);
 
-    // It removes what the service has seen. The user is known for naming holes, so its pages are asked for each time.
+    // The producer removes what the service has seen. Its user has named holes before, so its pages are read in copies,
+    // and nothing is provided.
     assert!((0..64).all(claim));
     punch(&file, 0, 64 * LARGE);
     assert_eq!(provided_kib(), 0);
@@ -144,7 +145,7 @@ impl Remover {
         Self::of(Shell::new(), page_bytes, pages)
     }
 
-    /// One of a service that is made so.
+    /// A producer that can remove its memory, of this service.
     fn of(mut shell: Shell, page_bytes: usize, pages: usize) -> Self {
         let (ours, theirs, file) = memory_of_remover(pages * page_bytes);
         let (producer, consumer) = session_in(&mut shell, page_bytes, theirs);
@@ -384,7 +385,7 @@ struct Counting {
 }
 
 impl RegionFactory for Counting {
-    fn ask_kept_bytes(&self) -> Option<u64> {
+    fn ask_unreclaimable_bytes(&self) -> Option<u64> {
         let before = self.asked.swap(self.now.load(Ordering::Relaxed), Ordering::Relaxed);
         Some(before as u64).filter(|bytes| *bytes > 0)
     }

@@ -14,7 +14,7 @@
 use crate::config::ServiceConfig;
 use crate::input::Peer;
 use crate::limits;
-use crate::shares::{Share, Shares};
+use crate::shares::{MemoryShares, Share};
 use abi::map::BlockMap;
 
 pub(crate) use buffer_charge::BufferCharge;
@@ -96,7 +96,7 @@ pub(crate) struct Accounts {
     totals: [usize; RESOURCES],
     /// The user of the service.
     own_uid: u32,
-    shares: Shares,
+    shares: MemoryShares,
     /// See [`limits::FLUSH_ANSWERS_PER_USER_MAX`].
     flush_answers_max: usize,
     /// Charges that were refused.
@@ -107,11 +107,12 @@ pub(crate) struct Accounts {
     distrusted: BlockMap<User, Distrust>,
     /// Shared memory on the accounts of users that were caught, bytes.
     caught_bytes: usize,
-    /// What is on the account of each of these for memory of producers that have left.
-    kept: BlockMap<User, usize>,
-    /// All that ever was, and how much that was when the kernel was asked last, bytes.
-    kept_ever: u64,
-    kept_asked: u64,
+    /// What is on the account of each of these for memory of producers that are gone, bytes.
+    gone_by_user: BlockMap<User, usize>,
+    /// Bytes that were ever added to `gone_by_user`.
+    gone_ever: u64,
+    /// The value of `gone_ever` at the last question to the kernel.
+    gone_ever_asked: u64,
     /// For choosing which pages are asked for again, so that no peer can know.
     random: u64,
 }
@@ -126,7 +127,7 @@ impl Accounts {
     /// The accounts of a service.
     pub(crate) fn of_service(config: &ServiceConfig) -> Self {
         Self {
-            shares: Shares::new(config.memory_bytes),
+            shares: MemoryShares::new(config.memory_bytes),
             flush_answers_max: config.limits.flush_answers_per_user_max,
             ..Self::new(config.uid, config.seed)
         }
@@ -135,7 +136,12 @@ impl Accounts {
     /// Those of root's service that may use so much memory.
     #[cfg(test)]
     pub(crate) fn with_memory(memory_bytes: u64) -> Self {
-        Self { shares: Shares::new(memory_bytes), ..Self::new(0, 0) }
+        Self { shares: MemoryShares::new(memory_bytes), ..Self::new(0, 0) }
+    }
+
+    /// What requests that wait may take, decoded.
+    pub(crate) fn decoded_share(&self) -> Share {
+        self.shares.decoded
     }
 
     fn share(&self, what: Resource) -> Share {
@@ -216,39 +222,40 @@ impl Accounts {
         true
     }
 
-    /// A producer of a user that was caught has left, with so many bytes of shared memory on the account: they stay
+    /// A producer of a user that was caught is gone, with so many bytes of shared memory on the account: they stay
     /// there, as other processes may have the memory.
-    pub(crate) fn keep(&mut self, user: User, bytes: usize) {
+    pub(crate) fn add_gone(&mut self, user: User, bytes: usize) {
         if bytes > 0 {
-            let kept = self.kept.get_or_insert_with(user, || 0);
-            *kept = kept.saturating_add(bytes);
-            self.kept_ever = self.kept_ever.saturating_add(bytes as u64);
+            let gone = self.gone_by_user.get_or_insert_with(user, || 0);
+            *gone = gone.saturating_add(bytes);
+            self.gone_ever = self.gone_ever.saturating_add(bytes as u64);
         }
     }
 
-    /// The kernel is asked what it counts of all that is [kept](Self::keep). When it was asked before, it `counted` so
-    /// much.
-    pub(crate) fn note_kept(&mut self, counted: Option<u64>) {
-        let since = self.kept_ever.saturating_sub(self.kept_asked);
-        self.kept_asked = self.kept_ever;
+    /// The kernel is asked what it cannot reclaim, which has all memory of [producers that are gone](Self::add_gone).
+    /// When it was asked before, it `counted` so many bytes.
+    pub(crate) fn note_unreclaimable(&mut self, counted: Option<u64>) {
+        let since = self.gone_ever.saturating_sub(self.gone_ever_asked);
+        self.gone_ever_asked = self.gone_ever;
         if let Some(counted) = counted {
-            self.shrink_kept(counted.saturating_add(since));
+            self.shrink_gone(counted.saturating_add(since));
         }
     }
 
-    /// There is no more than so much: users have freed the rest. Nobody can tell which, so all shrink by the same part.
-    fn shrink_kept(&mut self, bytes: u64) {
-        let all: u128 = self.kept.values().map(|kept| *kept as u128).sum();
+    /// Shrinks all that is in `gone_by_user` by the same part, so that the sum is at most `bytes`: nobody can tell
+    /// which users have freed their memory.
+    fn shrink_gone(&mut self, bytes: u64) {
+        let all: u128 = self.gone_by_user.values().map(|gone| *gone as u128).sum();
         let bytes = u128::from(bytes);
         if all <= bytes {
             return;
         }
-        for (user, kept) in std::mem::take(&mut self.kept) {
-            let part = (kept as u128).saturating_mul(bytes).checked_div(all).unwrap_or(0);
-            let left = usize::try_from(part).unwrap_or(kept);
-            self.release(user, Resource::Memory, kept.saturating_sub(left));
+        for (user, gone) in std::mem::take(&mut self.gone_by_user) {
+            let part = (gone as u128).saturating_mul(bytes).checked_div(all).unwrap_or(0);
+            let left = usize::try_from(part).unwrap_or(gone);
+            self.release(user, Resource::Memory, gone.saturating_sub(left));
             if left > 0 {
-                self.kept.insert(user, left);
+                self.gone_by_user.insert(user, left);
             }
         }
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::shares::Shares;
+use crate::shares::MemoryShares;
 
 const MIB: usize = 1 << 20;
 
@@ -76,7 +76,8 @@ fn shared_memory_of_a_user_is_bounded() {
 #[test]
 fn shares_follow_a_small_memory() {
     let of = |memory: u64| {
-        let Shares { sources, caught_memory, codecs, decoded, .. } = Shares::new(memory);
+        let MemoryShares { sources, caught_memory, codecs, decoded, .. } =
+            MemoryShares::new(memory);
         let shares = [sources, caught_memory, codecs, decoded];
         shares.map(|share| (share.of_one / MIB, share.of_all / MIB))
     };
@@ -92,7 +93,7 @@ fn shares_follow_a_small_memory() {
     for (what, max) in [(Resource::SourcesAndWriters, 2 * MIB), (Resource::Codecs, 8 * MIB)] {
         assert!(!accounts.charge(USER, what, max + 1) && accounts.charge(USER, what, max));
     }
-    let sum = Shares::new(256 << 20).sum();
+    let sum = MemoryShares::new(256 << 20).sum();
     assert_eq!((sum.of_one / MIB, sum.of_all / MIB), (128 + 13, 192 + 18));
 }
 
@@ -128,30 +129,30 @@ fn users_that_were_caught_have_another_share() {
 
 /// What a user that was caught leaves stays on its account, until the kernel counts less.
 #[test]
-fn what_is_kept_shrinks_to_what_the_kernel_counts() {
+fn memory_of_those_that_are_gone_shrinks_to_what_the_kernel_counts() {
     let mut accounts = Accounts::new(500, 1);
     let users = [1, 2].map(User::local);
-    let keep = |accounts: &mut Accounts, user: User, bytes| {
+    let leave = |accounts: &mut Accounts, user: User, bytes| {
         accounts.catch(user);
         assert!(accounts.charge(user, Resource::Memory, bytes));
-        accounts.keep(user, bytes);
+        accounts.add_gone(user, bytes);
     };
     let held = |accounts: &Accounts| users.map(|user| accounts.held(user, Resource::Memory));
-    keep(&mut accounts, users[0], 30);
-    keep(&mut accounts, users[1], 10);
-    accounts.note_kept(None);
-    accounts.note_kept(Some(1000));
+    leave(&mut accounts, users[0], 30);
+    leave(&mut accounts, users[1], 10);
+    accounts.note_unreclaimable(None);
+    accounts.note_unreclaimable(Some(1000));
     assert_eq!(held(&accounts), [30, 10]);
-    accounts.note_kept(Some(20));
+    accounts.note_unreclaimable(Some(20));
     assert_eq!(held(&accounts), [15, 5]);
     // The kernel did not count what came after the question.
-    keep(&mut accounts, users[0], 7);
-    accounts.note_kept(Some(20));
+    leave(&mut accounts, users[0], 7);
+    accounts.note_unreclaimable(Some(20));
     assert_eq!(held(&accounts), [22, 5]);
-    keep(&mut accounts, users[1], 5);
-    accounts.note_kept(Some(11));
+    leave(&mut accounts, users[1], 5);
+    accounts.note_unreclaimable(Some(11));
     assert_eq!(held(&accounts), [11, 5], "both by the same part");
-    accounts.note_kept(Some(0));
+    accounts.note_unreclaimable(Some(0));
     assert_eq!((held(&accounts), accounts.len()), ([0, 0], 0));
 }
 

@@ -5,12 +5,22 @@ use std::collections::VecDeque;
 use crate::limits;
 use abi::ids::SessionId;
 
-/// How many effects came before, and what a session began to compress, for its file or not.
-type BegunPass = (usize, SessionId, bool, Vec<u8>);
+/// A pass that a session began to compress, for tests.
+#[derive(Debug)]
+pub struct BegunPass {
+    /// How many effects were in their queue then.
+    pub effects_before: usize,
+    /// The session.
+    pub session: SessionId,
+    /// It is for the file of the session.
+    pub to_file: bool,
+    /// The packets, as fields of a trace.
+    pub stream: Vec<u8>,
+}
 
 /// The sessions that have something to compress.
 #[derive(Debug)]
-pub(crate) struct Compressions {
+pub(crate) struct CompressionQueue {
     /// The next user, and the next session of a user, first. No user is without sessions.
     waiting: VecDeque<(u32, VecDeque<SessionId>)>,
     /// Bytes that are compressed in one turn.
@@ -21,16 +31,16 @@ pub(crate) struct Compressions {
     pub(crate) begun: Option<Vec<BegunPass>>,
 }
 
-impl Default for Compressions {
+impl Default for CompressionQueue {
     fn default() -> Self {
         let piece_bytes = limits::COMPRESS_PIECE_BYTES;
         Self { waiting: VecDeque::new(), piece_bytes, bytes: 0, begun: None }
     }
 }
 
-impl Compressions {
-    /// Queues a session of the user `uid`, unless it is queued.
-    pub(crate) fn queue(&mut self, uid: u32, id: SessionId) {
+impl CompressionQueue {
+    /// Puts a session of the user `uid` into the queue, unless it is there.
+    pub(crate) fn push(&mut self, uid: u32, id: SessionId) {
         match self.waiting.iter_mut().find(|(of, _)| *of == uid) {
             None => self.waiting.push_back((uid, VecDeque::from([id]))),
             Some((_, sessions)) if !sessions.contains(&id) => sessions.push_back(id),
@@ -39,7 +49,7 @@ impl Compressions {
     }
 
     /// Takes the next session off the queue.
-    pub(crate) fn next(&mut self) -> Option<SessionId> {
+    pub(crate) fn pop(&mut self) -> Option<SessionId> {
         let (uid, mut sessions) = self.waiting.pop_front()?;
         let id = sessions.pop_front();
         if !sessions.is_empty() {

@@ -5,6 +5,7 @@
 
 use super::Service;
 use crate::accounts::User;
+use crate::compression_queue::BegunPass;
 use crate::limits;
 use crate::session::compressing::Compressing;
 use crate::session::stop;
@@ -17,15 +18,16 @@ impl Service {
         let Some(session) = self.sessions.get(id) else { return };
         let compressing = session.compression.pass.as_ref();
         let Some((stream, to_file)) = compressing.and_then(Compressing::stream) else { return };
-        self.compressions.queue(session.uid, id);
-        if let Some(begun) = &mut self.compressions.begun {
-            begun.push((self.cx.out.len(), id, to_file, stream.to_vec()));
+        self.compression_queue.push(session.uid, id);
+        if let Some(begun) = &mut self.compression_queue.begun {
+            let (effects_before, stream) = (self.cx.out.len(), stream.to_vec());
+            begun.push(BegunPass { effects_before, session: id, to_file, stream });
         }
     }
 
     /// Compresses a piece of the next session.
     pub(super) fn compress_piece(&mut self) {
-        while let Some(id) = self.compressions.next() {
+        while let Some(id) = self.compression_queue.pop() {
             let Some(session) = self.sessions.get_mut(id) else { continue };
             let compressing = session.compression.pass.as_mut();
             let Some(compressing) = compressing.filter(|compressing| compressing.is_due()) else {
@@ -37,10 +39,11 @@ impl Service {
                 session.compression.note_refusal(session.id, why, &mut self.cx.out);
                 return self.continue_pass(id);
             }
-            match compressing.step(self.compressions.piece_bytes) {
+            match compressing.step(self.compression_queue.piece_bytes) {
                 Some(bytes) => {
                     let bytes = bytes as u64;
-                    self.compressions.bytes = self.compressions.bytes.saturating_add(bytes);
+                    self.compression_queue.bytes =
+                        self.compression_queue.bytes.saturating_add(bytes);
                     self.cx.spend(bytes.saturating_mul(limits::WORK_PER_COMPRESSED_BYTE));
                 }
                 None => {
@@ -63,7 +66,7 @@ impl Service {
     fn continue_pass(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get(id) else { return };
         if session.compression.pass.as_ref().is_some_and(Compressing::is_due) {
-            self.compressions.queue(session.uid, id);
+            self.compression_queue.push(session.uid, id);
         } else if session.file.is_some() {
             self.cx.then(Step::ContinueFile(id));
         } else if let Some(client) = session.consumer {

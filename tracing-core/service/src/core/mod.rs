@@ -13,7 +13,7 @@ mod work;
 
 use super::buffers::Buffers;
 use super::commit::ChunkIntake;
-use super::compressions::Compressions;
+use super::compression_queue::CompressionQueue;
 use super::consumers::Consumers;
 use super::context::Context;
 use super::data_sources::Sources;
@@ -38,7 +38,6 @@ use crate::config::ServiceConfig;
 use crate::input::Input;
 use crate::limits;
 use crate::output::Output;
-use crate::shares::Shares;
 use abi::ids::{ClientId, ProducerId};
 use abi::time::{BootTime, Now};
 
@@ -60,7 +59,7 @@ pub struct Service {
     /// Peers and sessions whose work waits.
     pub(crate) work_queue: WorkQueue,
     /// Sessions that have something to compress.
-    pub(crate) compressions: Compressions,
+    pub(crate) compression_queue: CompressionQueue,
     /// Steps that are still to be done, the next one last.
     pub(crate) steps: Vec<Step>,
 }
@@ -69,10 +68,12 @@ impl Service {
     /// A service without producers, consumers or sessions.
     #[must_use]
     pub fn new(config: ServiceConfig) -> Self {
+        let buffers = Buffers::new(config.regions.clone());
+        let cx = Context::new(config);
         Self {
-            buffers: Buffers::new(config.regions.clone()),
-            work_queue: WorkQueue::new(Shares::new(config.memory_bytes).decoded),
-            cx: Context::new(config),
+            buffers,
+            work_queue: WorkQueue::new(cx.accounts.decoded_share()),
+            cx,
             producers: Producers::default(),
             sources: Sources::default(),
             consumers: Consumers::default(),
@@ -82,7 +83,7 @@ impl Service {
             commits: ChunkIntake::default(),
             priority: Priority::default(),
             shell: ShellAccounts::default(),
-            compressions: Compressions::default(),
+            compression_queue: CompressionQueue::default(),
             steps: Vec::new(),
         }
     }

@@ -38,7 +38,9 @@ impl Service {
     /// [`handle_timeout`](Self::handle_timeout).
     #[must_use]
     pub fn has_work(&self) -> bool {
-        !self.work_queue.is_empty() || !self.compressions.is_empty() || self.buffers.has_retired()
+        !self.work_queue.is_empty()
+            || !self.compression_queue.is_empty()
+            || self.buffers.has_retired()
     }
 
     pub(super) fn work_of(&mut self, owner: WorkOwner) -> Option<&mut Work> {
@@ -282,8 +284,8 @@ impl Service {
         let Some(session) = self.sessions.get_mut(id) else { return };
         // Nobody reads what is in the buffers of a session that is freed, but for its file.
         let is_read = session.life.is_reachable() || session.file.is_some();
-        let (range, producers) = ((&mut scrape, end), &mut self.producers);
-        if is_read && !self.commits.scrape_all(session, range, producers, buffers, cx) {
+        let (commits, producers) = (&mut self.commits, &mut self.producers);
+        if is_read && !commits.scrape_all(session, &mut scrape, end, producers, buffers, cx) {
             return session.work.todo.push_front(Todo::Scrape(scrape));
         }
         for then in scrape.then {
@@ -380,7 +382,7 @@ impl Service {
         let Some(producer) = self.producers.get_mut(id) else { return };
         let (cx, buffers) = (&mut self.cx, &mut self.buffers);
         if let Some(mut found) = found
-            && !self.commits.scrape_leaving(producer, &live, (&mut found, end), buffers, cx)
+            && !self.commits.scrape_leaving(producer, &live, &mut found, end, buffers, cx)
         {
             return producer.work.todo.push_front(Todo::ProducerLeft(Some(found)));
         }

@@ -33,7 +33,8 @@ impl ChunkIntake {
         &mut self,
         producer: &mut Producer,
         live: &BlockSet<BufferId>,
-        (found, end): (&mut Uncommitted, u64),
+        found: &mut Uncommitted,
+        end: u64,
         buffers: &mut Buffers,
         cx: &mut Context,
     ) -> bool {
@@ -121,7 +122,7 @@ impl ChunkIntake {
         let copied = copy_to_buffer(producer, buffer, header, complete, payload, buffers, out);
         self.note_discarded(copied.is_err());
         if is_lost && is_continued {
-            put_mark(producer, buffer, (header.writer, header.chunk.next()), buffers, out);
+            put_mark(producer, buffer, header.writer, header.chunk.next(), buffers, out);
         }
     }
 
@@ -138,7 +139,7 @@ impl ChunkIntake {
         while let Some((writer, id)) = producer.pop_writer(&mut cx.accounts) {
             cx.spend(limits::WORK_PER_ENTRY);
             if live.contains(&id) && producer.allowed.contains(&id) {
-                end_sequence(producer, (writer, id), buffers, &mut cx.out);
+                end_sequence(producer, writer, id, buffers, &mut cx.out);
             }
             if cx.work >= end {
                 return producer.writers.is_empty();
@@ -157,7 +158,8 @@ struct Found {
 
 fn end_sequence(
     producer: &mut Producer,
-    (writer, id): (WriterId, BufferId),
+    writer: WriterId,
+    id: BufferId,
     buffers: &mut Buffers,
     out: &mut EffectQueue,
 ) {
@@ -180,10 +182,10 @@ fn end_sequence(
             let given_up = varint::padded(PACKET_DROPPED);
             let header = ChunkHeader { chunk: next, writer, packets: Packets::new(1, flags) };
             let _ = copy_to_buffer(producer, id, header, true, &given_up, buffers, out);
-            put_mark(producer, id, (writer, next.next()), buffers, out);
+            put_mark(producer, id, writer, next.next(), buffers, out);
         }
         (SequenceEnd::Whole, Some((_, first))) => {
-            put_mark(producer, id, (writer, first), buffers, out);
+            put_mark(producer, id, writer, first, buffers, out);
         }
         (SequenceEnd::Whole, None) => {}
     }
@@ -193,7 +195,8 @@ fn end_sequence(
 fn put_mark(
     producer: &mut Producer,
     buffer: BufferId,
-    (writer, chunk): (WriterId, ChunkId),
+    writer: WriterId,
+    chunk: ChunkId,
     buffers: &mut Buffers,
     out: &mut EffectQueue,
 ) {

@@ -64,8 +64,8 @@ impl Producer {
     pub(crate) fn may_hold_data(&mut self, page: usize, cx: &Context) -> bool {
         let is_copied = self.is_copied(cx);
         self.smb.as_mut().is_some_and(|reader| match is_copied {
-            true => reader.seems_to_hold_data(page),
-            false => reader.holds_data(page),
+            true => reader.has_header_data(page),
+            false => reader.begin_touching(page),
         })
     }
 
@@ -150,7 +150,7 @@ impl Producer {
     pub(crate) fn release_memory(&mut self, cx: &mut Context) {
         let (user, bytes) = (User::of(&self.peer), std::mem::take(&mut self.smb_charged));
         match cx.accounts.is_caught(user) {
-            true => cx.accounts.keep(user, bytes),
+            true => cx.accounts.add_gone(user, bytes),
             false => cx.accounts.release(user, Resource::Memory, bytes),
         }
         if let Some(reader) = self.smb.take() {
@@ -179,6 +179,6 @@ impl Producer {
 /// If a user that was caught has no place for so many bytes more: asks the kernel what of its memory is gone.
 fn make_place(user: User, bytes: usize, cx: &mut Context) {
     if cx.accounts.is_caught(user) && !cx.accounts.fits(user, Resource::Memory, bytes) {
-        cx.shrink_kept();
+        cx.shrink_gone();
     }
 }

@@ -52,7 +52,7 @@ fn look_at(
     let mut copy = producer.copy_untouched(page, cx);
     if copy.is_none() {
         producer.check_page(page, cx);
-        if !producer.smb.as_mut().is_some_and(|reader| reader.holds_data(page)) {
+        if !producer.smb.as_mut().is_some_and(|reader| reader.begin_touching(page)) {
             return;
         }
         producer.note_touched(page);
@@ -94,7 +94,8 @@ impl ChunkIntake {
     pub(crate) fn scrape_all(
         &mut self,
         session: &mut Session,
-        (scrape, end): (&mut Scrape, u64),
+        scrape: &mut Scrape,
+        end: u64,
         producers: &mut Producers,
         buffers: &mut Buffers,
         cx: &mut Context,
@@ -109,8 +110,8 @@ impl ChunkIntake {
             from = Bound::Excluded(id);
             let Some(producer) = producers.get_mut(id) else { continue };
             cx.spend(limits::WORK_PER_ENTRY);
-            let found = (&mut scrape.found, end);
-            if !self.scrape(&session.buffers, producer, found, buffers, cx) {
+            let found = &mut scrape.found;
+            if !self.scrape(&session.buffers, producer, found, end, buffers, cx) {
                 return false;
             }
             if is_end {
@@ -125,7 +126,8 @@ impl ChunkIntake {
         &mut self,
         session: &[BufferId],
         producer: &mut Producer,
-        (found, end): (&mut Uncommitted, u64),
+        found: &mut Uncommitted,
+        end: u64,
         buffers: &mut Buffers,
         cx: &mut Context,
     ) -> bool {

@@ -23,7 +23,7 @@ use super::file::SessionFile;
 use super::flush_request::{BufferGroup, FlushThen, FlushedGroup, clone_flags};
 use super::life::SessionState;
 use super::pending_clone::{CloneFile, PendingClone, make_clone, refuse, take_session};
-use super::shares::Shares;
+use super::shares::SessionShares;
 use super::state::{Session, Sessions};
 use super::write;
 use crate::accounts::{Accounts, BufferCharge};
@@ -158,7 +158,9 @@ impl Clones {
         if count >= limits::CLONES_PER_UID_MAX {
             return Err(CloneError::TooManyOfUid { count, uid });
         }
-        Shares::of_clones().check(uid, owners(), &cx.accounts).map_err(CloneError::TooMany)?;
+        SessionShares::of_clones()
+            .check(uid, owners(), &cx.accounts)
+            .map_err(CloneError::TooMany)?;
         let wanted = find_source(call.request, uid, sessions).ok_or(CloneError::NotFound)?;
         let session = sessions.get(wanted.source).ok_or(CloneError::NotFound)?;
         if !may_clone(uid, session) {

@@ -19,7 +19,7 @@ use super::file::SessionFile;
 use super::flush_request::FlushStrategy;
 use super::life::{SessionState, SetUpWait};
 use super::priority::{self, Priority};
-use super::shares::Shares;
+use super::shares::SessionShares;
 use super::state::{Session, Sessions};
 use super::stop::refuse_to_detach;
 use super::trigger_config::TriggerMode;
@@ -397,7 +397,7 @@ fn check_others(
     }
     // Clones do not count: they have shares of their own.
     let recording = counted().filter(|s| s.state() != SessionState::ClonedReadOnly);
-    let checked = Shares::of_sessions().check(uid, recording.map(|s| s.uid), &cx.accounts);
+    let checked = SessionShares::of_sessions().check(uid, recording.map(|s| s.uid), &cx.accounts);
     checked.map_err(SessionError::TooMany)
 }
 

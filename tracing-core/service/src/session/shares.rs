@@ -19,7 +19,7 @@ use crate::limits;
 
 /// How many of a kind there may be at a time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shares {
+pub(crate) struct SessionShares {
     /// Of all users but root and that of the service.
     of_others: usize,
     /// Of all users but root and that of the service, if the next one is the first of its user.
@@ -28,7 +28,7 @@ pub(crate) struct Shares {
     of_all: usize,
 }
 
-impl Shares {
+impl SessionShares {
     /// Sessions without clones.
     pub(crate) fn of_sessions() -> Self {
         Self {

@@ -11,7 +11,7 @@ use crate::shell::Reply;
 use crate::workload::producer_name;
 use abi::ids::{ClientId, SessionId};
 use service::limits;
-use service::{FileError, Input, Output};
+use service::{BegunPass, FileError, Input, Output};
 
 /// What the model may look at while it is borrowed mutably.
 macro_rules! known {
@@ -36,10 +36,9 @@ impl World {
         let now = self.clock.boot_ns();
         let mut compressing = self.service.take_compressing().into_iter().peekable();
         for index in 0.. {
-            while let Some((_, id, to_file, stream)) =
-                compressing.next_if(|(before, ..)| *before <= index)
-            {
-                self.model.compresses(&mut known!(self), id, to_file, &stream)?;
+            while let Some(pass) = compressing.next_if(|pass| pass.effects_before <= index) {
+                let BegunPass { session, to_file, stream, .. } = pass;
+                self.model.compresses(&mut known!(self), session, to_file, &stream)?;
             }
             let Some(output) = self.service.poll_output() else { break };
             self.report.outputs += 1;

@@ -4,7 +4,7 @@
 //! daemon bound the connections.
 
 use service::limits::{MEMORY_BYTES_MIN, MEMORY_PARTS};
-use service::shares::{Share, Shares};
+use service::shares::{MemoryShares, Share};
 
 use crate::limits::{
     CONNECTION_BYTES_PER_USER_MAX, CONNECTION_DESCRIPTORS_MAX, CONNECTION_PARTS, DESCRIPTOR_BYTES,
@@ -41,7 +41,7 @@ impl ConnectionShares {
         let part = memory / MEMORY_PARTS;
         let large = (part * LARGE_SOCKET_PARTS / LARGE_BYTES).min(LARGE_SOCKETS_MAX);
         let other = [
-            Shares::new(memory).sum().of_all as u64,
+            MemoryShares::new(memory).sum().of_all as u64,
             files_in_memory(memory),
             kept.of_all as u64,
             large * LARGE_BYTES,

@@ -3,7 +3,7 @@ use crate::limits::{
     CONNECTION_DESCRIPTORS_MAX, DESCRIPTOR_BYTES, FILES_IN_MEMORY_PER_USER_PART,
     FILES_IN_MEMORY_USERS_SHARE, LARGE_SOCKETS_MAX, LARGE_SOCKETS_PER_USER_MAX,
 };
-use service::shares::Shares;
+use service::shares::MemoryShares;
 
 const MIB: u64 = 1 << 20;
 const OWN_UID: u32 = 500;
@@ -186,7 +186,7 @@ fn sums(memory: u64) -> (u64, u64) {
     let files = memory / FILES_IN_MEMORY_PER_USER_PART * FILES_IN_MEMORY_USERS_SHARE;
     let large = state.of_others().large * shares::LARGE_BYTES;
     let kept = state.shares.kept.of_all as u64;
-    let rest = Shares::new(memory).sum().of_all as u64 + files * 5 / 4 + large + kept;
+    let rest = MemoryShares::new(memory).sum().of_all as u64 + files * 5 / 4 + large + kept;
     (rest + state.pool * DESCRIPTOR_BYTES, rest)
 }
 

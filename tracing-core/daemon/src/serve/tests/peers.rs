@@ -415,8 +415,8 @@ fn sockets_of_consumers_are_large_when_they_need_it_and_their_user_may() {
         let stream = listener.accept().unwrap().unwrap();
         let slot = connections.admit(PeerUser::Local(1000), PortKind::Consumer).unwrap();
         let origin = Origin { client: ClientId::new(9), uid: 1000 };
-        let closers = (&closer, &Unreceived::default());
-        let mut link = SocketLink::new(stream, PortKind::Consumer, origin, slot, closers, &poller);
+        let (port, unreceived) = (PortKind::Consumer, Unreceived::default());
+        let mut link = SocketLink::new(stream, port, origin, slot, &closer, &unreceived, &poller);
         for _ in 0..replies {
             let reply = Ok(vec![0; 1000].into());
             link.host.reply(CallId::new(1), reply, false, None).unwrap();
@@ -460,9 +460,9 @@ impl Ends {
         let (stream, peer) = Stream::pair().unwrap();
         stream.send(&[IoSlice::new(b"an answer")], None).unwrap();
         let slot = self.connections.admit(PeerUser::Local(1000), PortKind::Producer).unwrap();
-        let closers = (&self.closer, &self.unreceived);
-        let mut link =
-            SocketLink::new(stream, PortKind::Producer, ORIGIN, slot, closers, &self.poller);
+        let Self { closer, unreceived, poller, .. } = self;
+        let port = PortKind::Producer;
+        let mut link = SocketLink::new(stream, port, ORIGIN, slot, closer, unreceived, poller);
         if has_ended {
             rustix::net::shutdown(&peer, rustix::net::Shutdown::Write).unwrap();
             let mut descriptors = super::descriptors::Descriptors::new(1000);

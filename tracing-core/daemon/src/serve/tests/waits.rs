@@ -219,7 +219,8 @@ fn the_loop_tells_its_end_to_no_such_connection() {
             PortKind::Producer,
             origin,
             slot,
-            (&closer, &super::unreceived::Unreceived::default()),
+            &closer,
+            &super::unreceived::Unreceived::default(),
             &poller,
         );
         prepare(&client, &mut link);

@@ -1,5 +1,5 @@
-//! What the kernel counts of files in memory, at most, as memory of this process: asked on a thread, as the answer may
-//! take a while. It is the answer to the next question.
+//! How much memory of this process the kernel cannot reclaim: asked on a thread, as the answer may take a while. It is
+//! the answer to the next question.
 
 use abi::sync::{Arc, Mutex, lock};
 use os::memory_limit::Group;
@@ -15,13 +15,13 @@ struct State {
 
 /// See the [module](self). Clones are the same.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct KeptQuestion(Arc<Mutex<State>>);
+pub(crate) struct UnreclaimableQuestion(Arc<Mutex<State>>);
 
-impl KeptQuestion {
+impl UnreclaimableQuestion {
     /// Asks, and returns the answer to the question before, bytes. `None` if there is none yet, or the kernel does not
     /// tell.
     pub(crate) fn ask(&self) -> Option<u64> {
-        self.ask_with(|| Group::own()?.kept_bytes())
+        self.ask_with(|| Group::own()?.unreclaimable_bytes())
     }
 
     fn ask_with(&self, measure: impl FnOnce() -> Option<u64> + Send + 'static) -> Option<u64> {
@@ -32,7 +32,7 @@ impl KeptQuestion {
         if !state.is_running {
             let (this, asked) = (self.clone(), state.asked);
             let run = Box::new(move || this.answer(asked, measure()));
-            state.is_running = os::thread::spawn("traced-kept", run).is_ok();
+            state.is_running = os::thread::spawn("traced-cgroup", run).is_ok();
         }
         before
     }

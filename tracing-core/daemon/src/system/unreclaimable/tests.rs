@@ -2,7 +2,7 @@ use std::sync::mpsc::channel;
 
 use super::*;
 
-fn wait(question: &KeptQuestion) {
+fn wait(question: &UnreclaimableQuestion) {
     while question.is_running() {
         std::thread::yield_now();
     }
@@ -10,7 +10,7 @@ fn wait(question: &KeptQuestion) {
 
 #[test]
 fn an_answer_comes_with_the_next_question() {
-    let question = KeptQuestion::default();
+    let question = UnreclaimableQuestion::default();
     assert_eq!(question.ask_with(|| Some(1)), None);
     wait(&question);
     assert_eq!(question.ask_with(|| Some(2)), Some(1));
@@ -23,7 +23,7 @@ fn an_answer_comes_with_the_next_question() {
 /// Counting that began before a question is no answer to it: it may lack what was taken meanwhile.
 #[test]
 fn a_late_answer_is_dropped() {
-    let question = KeptQuestion::default();
+    let question = UnreclaimableQuestion::default();
     let (end, ends) = channel();
     question.ask_with(move || ends.recv().ok());
     assert_eq!(question.ask_with(|| Some(7)), None);
@@ -36,9 +36,9 @@ fn a_late_answer_is_dropped() {
 
 #[test]
 fn the_kernel_is_asked() {
-    let question = KeptQuestion::default();
+    let question = UnreclaimableQuestion::default();
     question.ask();
     wait(&question);
-    let tells = Group::own().is_some_and(|group| group.kept_bytes().is_some());
+    let tells = Group::own().is_some_and(|group| group.unreclaimable_bytes().is_some());
     assert_eq!(question.ask().is_some(), tells);
 }

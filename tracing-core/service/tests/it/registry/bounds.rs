@@ -88,7 +88,7 @@ fn data_sources_of_one_user_take_so_many_bytes() {
     // A name is kept beside the descriptor, which contains it.
     let fit = 16 * 1024 * 1024 / (2 * LEN);
     assert!((fit - 2..=fit).contains(&held.sources), "{held:?}");
-    assert!(shell.log.iter().any(|(_, text)| text.contains("take 16777216 bytes already")));
+    assert!(shell.log.iter().any(|(_, text)| text.contains("of at most 16777216: register fewer")));
     of(&mut shell, 1001).register_name(&mut shell, "ds");
     assert_eq!(shell.service.footprint().sources, held.sources + 1);
 }

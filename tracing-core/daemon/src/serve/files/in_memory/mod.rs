@@ -107,7 +107,7 @@ impl InMemory {
     /// For a daemon of user `own_uid` that may use so much memory; 0: that is not known.
     pub(super) fn new(memory_bytes: u64, own_uid: u32) -> Self {
         let group = Group::own();
-        let measure = move || group.as_ref().and_then(Group::kept_bytes);
+        let measure = move || group.as_ref().and_then(Group::unreclaimable_bytes);
         Self::with(memory_bytes, own_uid, Box::new(measure))
     }
 

@@ -8,13 +8,13 @@ use super::*;
 const MIB: u64 = 1 << 20;
 const OWN_UID: u32 = 500;
 
-/// Accounts of a daemon with 320 MiB of memory, of which a user may have 10 MiB. The kernel counts what `kept` has; if
-/// that is 0, it does not count.
+/// Accounts of a daemon with 320 MiB of memory, of which a user may have 10 MiB. The kernel counts what `counted` has;
+/// if that is 0, it does not count.
 fn accounts() -> (InMemory, Arc<AtomicU64>) {
-    let kept = Arc::new(AtomicU64::new(0));
-    let asked = Arc::clone(&kept);
-    let measure = move || Some(asked.load(Ordering::Relaxed)).filter(|kept| *kept > 0);
-    (InMemory::with(320 * MIB, OWN_UID, Box::new(measure)), kept)
+    let counted = Arc::new(AtomicU64::new(0));
+    let asked = Arc::clone(&counted);
+    let measure = move || Some(asked.load(Ordering::Relaxed)).filter(|counted| *counted > 0);
+    (InMemory::with(320 * MIB, OWN_UID, Box::new(measure)), counted)
 }
 
 impl InMemory {
@@ -148,28 +148,28 @@ fn a_few_users_leave_something_for_others() {
 /// A user has removed files: the kernel counts less.
 #[test]
 fn accounts_are_no_more_than_the_kernel_counts() {
-    let (accounts, kept) = accounts();
+    let (accounts, counted) = accounts();
     accounts.put(7, 8 * MIB).unwrap();
     accounts.put(8, 4 * MIB).unwrap();
     accounts.put(7, 3 * MIB).unwrap_err();
-    kept.store(20 * MIB, Ordering::Relaxed);
+    counted.store(20 * MIB, Ordering::Relaxed);
     accounts.put(7, 3 * MIB).unwrap_err();
     assert_eq!([7, 8].map(|uid| accounts.held(uid)), [8 * MIB, 4 * MIB]);
-    kept.store(6 * MIB, Ordering::Relaxed);
+    counted.store(6 * MIB, Ordering::Relaxed);
     accounts.put(7, 3 * MIB).unwrap();
     assert_eq!([7, 8].map(|uid| accounts.held(uid)), [7 * MIB, 2 * MIB]);
     // It does not tell any more.
-    kept.store(0, Ordering::Relaxed);
+    counted.store(0, Ordering::Relaxed);
     accounts.put(7, 4 * MIB).unwrap_err();
 }
 
 #[test]
 fn the_account_of_a_user_tells_what_was_refused() {
-    let (accounts, kept) = accounts();
+    let (accounts, counted) = accounts();
     accounts.put(7, 8 * MIB).unwrap();
     accounts.put(7, 3 * MIB).unwrap_err();
     accounts.put(8, 11 * MIB).unwrap_err();
-    kept.store(20 * MIB, Ordering::Relaxed);
+    counted.store(20 * MIB, Ordering::Relaxed);
     accounts.put(7, 4 * MIB).unwrap_err();
     assert_eq!(accounts.of_user(7), Some((8 * MIB, 10 * MIB, 2)));
     assert_eq!(
@@ -183,8 +183,8 @@ fn the_account_of_a_user_tells_what_was_refused() {
 /// What is charged and not yet written is not in the count of the kernel.
 #[test]
 fn what_is_being_written_stays_on_the_account() {
-    let (accounts, kept) = accounts();
-    kept.store(1, Ordering::Relaxed);
+    let (accounts, counted) = accounts();
+    counted.store(1, Ordering::Relaxed);
     let writing = accounts.add(7, 9 * MIB).ok().unwrap();
     accounts.put(7, 2 * MIB).unwrap_err();
     assert_eq!(accounts.held(7), 9 * MIB);
