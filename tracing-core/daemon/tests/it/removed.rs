@@ -314,6 +314,8 @@ fn what_the_service_touches_of_a_user_that_was_caught_is_bounded() {
     assert_eq!(freed, [300, 512 - 300, 0, 0]);
     // The line is written for each producer that brings memory, and again for the memory that it is to get.
     assert!(remover.refusals() >= 2, "{:?}", remover.shell.log);
+    let (_, text) = remover.shell.log.last().unwrap();
+    assert!(text.contains("user 7 has 2097152 of at most 2097152: end all processes"), "{text}");
     let stats = remover.shell.service.stats_of(remover.shell.service.last_session()).unwrap();
     assert_eq!(stats.chunks_discarded, Some(600 - 512), "each is counted");
 }

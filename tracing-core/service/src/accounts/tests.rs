@@ -115,6 +115,10 @@ fn users_that_were_caught_have_another_share() {
     assert!(!accounts.charge(second, Resource::Memory, MIB + 1));
     assert!(accounts.charge(second, Resource::Memory, MIB));
     assert!(!accounts.fits(second, Resource::Memory, 1));
+    let why = NoRoom::of(second, Resource::Memory, 1, &accounts).to_string();
+    let of_all =
+        format!("users that removed shared memory have {} of at most {}", 3 * MIB, 3 * MIB);
+    assert!(why.contains(&of_all), "{why}");
     accounts.release(first, Resource::Memory, 1);
     assert!(accounts.fits(second, Resource::Memory, 1));
     // What a user has touched before it is caught counts, too.
