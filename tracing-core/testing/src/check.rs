@@ -39,8 +39,8 @@ pub(super) struct Log {
     pub(super) source: String,
     /// Packets it began to write.
     pub(super) written: u32,
-    /// The writer dropped packets, and sent a mark each time that it began to.
-    pub(super) dropped: bool,
+    /// How often the writer began to drop packets; it sent a mark each time.
+    pub(super) drops: u64,
     /// Its connection is closed, by either side.
     pub(super) gone: bool,
     /// That connection; each is a process of its own.
@@ -97,8 +97,8 @@ pub(super) struct Reader {
     pub(super) marked: BTreeSet<u32>,
     /// By writer: one more than the number of the last packet.
     pub(super) seen: BTreeMap<Tag, u32>,
-    /// Packets that were missing, by writer.
-    pub(super) missing: BTreeMap<Tag, u32>,
+    /// Places where packets were missing, by writer.
+    pub(super) gaps: BTreeMap<Tag, u64>,
     /// Data sources that write into ring buffers of version 1.
     pub(super) repeats: BTreeSet<String>,
     /// Data sources that write into buffers of version 2. Such a buffer does not know that a sequence began
@@ -193,7 +193,7 @@ impl Reader {
             return Err(format!("writer {tag:#x}: packet {seq} again or late, expected {next}"));
         }
         if seq > next {
-            *self.missing.entry(tag).or_default() += seq - next;
+            *self.gaps.entry(tag).or_default() += 1;
             let excused = self.emptied || next == 0 && self.begins_unmarked.contains(&log.source);
             if !is_marked && !excused {
                 return Err(format!("writer {tag:#x}: {next}..{seq} lost without a mark"));

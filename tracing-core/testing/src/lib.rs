@@ -30,6 +30,7 @@ mod world;
 
 pub use self::fuzz::{commit_data, conversation};
 pub use self::marks::{Mark, Marks};
+pub use self::workload::TRIGGERS;
 pub use self::world::{Report, random_config_of, simulate, simulate_with};
 
 #[cfg(test)]

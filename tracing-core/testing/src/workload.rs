@@ -47,8 +47,8 @@ pub(super) const AGAIN: &str = "again";
 /// Names of data sources; configs ask for them.
 pub(super) const SOURCES: [&str; 4] = ["quick", "slow", "big", "odd"];
 
-/// Names of triggers; no config has the last one.
-pub(super) const TRIGGERS: [&str; 3] = ["first", "second", "third"];
+/// Names of triggers of random configs; no config has the last one.
+pub const TRIGGERS: [&str; 3] = ["first", "second", "third"];
 
 /// Simulated writers drop packets instead of stalling.
 struct NeverPark;
@@ -259,7 +259,7 @@ impl Producer {
                 uid: self.uid,
                 pid: self.pid,
                 written: 0,
-                dropped: false,
+                drops: 0,
                 gone: false,
                 client: ClientId::new(self.index),
                 never_asked: self.no_flush.contains(&source),
@@ -306,7 +306,7 @@ impl Producer {
                 event.str(&text(*tag, seq));
             }
             if let Some(log) = ledger.logs.get_mut(tag) {
-                log.dropped |= writer.drop_count() > 0;
+                log.drops = writer.drop_count();
             }
             if self.rng.chance(20) {
                 writer.flush();

@@ -184,7 +184,7 @@ impl World {
             .ledger
             .logs
             .iter()
-            .filter(|(_, log)| log.session == consumer.session && log.gone && !log.dropped)
+            .filter(|(_, log)| log.session == consumer.session && log.gone && log.drops == 0)
             .filter(|(_, log)| log.uid < HOSTILE_UID && has_left(log.client))
             .map(|(tag, _)| *tag)
             .collect();
@@ -326,23 +326,26 @@ impl World {
                 continue;
             }
             let seen = consumer.reader.seen.get(tag).copied().unwrap_or(0);
-            let missing = consumer.reader.missing.get(tag).copied().unwrap_or(0);
+            let gaps = consumer.reader.gaps.get(tag).copied().unwrap_or(0);
             // A filter may remove marks, and another consumer may have read them.
             let told = consumer.reader.is_tail_marked(*tag)
                 || consumer.reader.filtered
                 || consumer.reader.came_late;
-            let is_tail_lost = seen < *required && !(log.dropped && told);
+            let is_tail_lost = seen < *required;
+            let is_told = !is_tail_lost || told;
+            // One each time that the writer began to drop packets, at most.
+            let gaps = gaps + u64::from(is_tail_lost);
             let mut sources = consumer.config.data_sources.iter().filter_map(|s| s.config.as_ref());
             // A config may name a data source several times, each with another buffer.
             let counted = sources.any(|source| {
                 source.name.as_ref() == Some(&log.source)
                     && lossy.get(target(&consumer.config, source)) == Some(&true)
             });
-            if (is_tail_lost || missing > 0 && !log.dropped) && !counted {
+            if (!is_told || gaps > log.drops) && !counted {
                 return Err(format!(
-                    "session {}, writer {tag:#x}: {seen} of {required} packets after a flush, {missing} \
-                     missing before, and its buffer counted no loss",
-                    consumer.session
+                    "session {}, writer {tag:#x}: {seen} of {required} packets after a flush, {gaps} gaps, {} drops, \
+                     and its buffer counted no loss",
+                    consumer.session, log.drops
                 ));
             }
         }

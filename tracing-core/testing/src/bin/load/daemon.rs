@@ -37,6 +37,8 @@ pub struct Limits {
     pub descriptors: Option<usize>,
     /// The file of its control group that takes the number of a process.
     pub cgroup: Option<PathBuf>,
+    /// Where it works, and may leave what is temporary.
+    pub folder: Option<PathBuf>,
 }
 
 impl Limits {
@@ -51,6 +53,9 @@ impl Limits {
         }
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{script}exec \"$0\"")]).arg(program);
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder).env("TMPDIR", folder);
+        }
         command
     }
 }
@@ -68,6 +73,7 @@ impl Daemon {
     pub fn start(program: &Path, limits: &Limits) -> Outcome<Self> {
         let name = |port: &str| format!("@load-{}-{port}", std::process::id());
         let (producers, consumers) = (name("producer"), name("consumer"));
+        let program = &std::path::absolute(program).map_err(|error| error.to_string())?;
         let mut child = limits
             .command(program)
             .env("PERFETTO_PRODUCER_SOCK_NAME", &producers)

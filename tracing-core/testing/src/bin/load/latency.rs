@@ -149,7 +149,7 @@ fn short_session(consumer: &mut Consumer) -> Result<(), ConsumerError> {
 ///
 /// # Errors
 /// An answer took longer than `within`, or the daemon worked longer before it than the plan allows.
-pub fn check(measured: &Measured, within: Option<Duration>, plan: &Plan) -> Outcome {
+pub fn check(measured: &Measured, within: Duration, plan: &Plan) -> Outcome {
     for (name, Answers { count, slowest, most_work }) in measured {
         println!(
             "{name}: {count} times, the slowest answer after {slowest:?} and {most_work:?} of work"
@@ -157,7 +157,7 @@ pub fn check(measured: &Measured, within: Option<Duration>, plan: &Plan) -> Outc
     }
     for (name, answers) in measured {
         let Answers { slowest, most_work, .. } = answers;
-        if within.is_some_and(|limit| *slowest > limit) {
+        if *slowest > within {
             return Err(format!("{name}: an answer took {slowest:?}"));
         }
         if *most_work > plan.work_within {
@@ -165,4 +165,24 @@ pub fn check(measured: &Measured, within: Option<Duration>, plan: &Plan) -> Outc
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_that_stands_still_is_noticed() {
+        let measured = |slowest, most_work| {
+            Measured::from([("Sync", Answers { count: 1, slowest, most_work })])
+        };
+        for is_short in [true, false] {
+            let plan = Plan::new(Duration::ZERO, is_short);
+            let check = |slowest, work| check(&measured(slowest, work), plan.answer_within, &plan);
+            assert_eq!(check(plan.answer_within, plan.work_within), Ok(()));
+            let longer = Duration::from_secs(11);
+            assert!(check(longer, Duration::ZERO).is_err(), "it slept");
+            assert!(check(Duration::ZERO, longer).is_err(), "it worked");
+        }
+    }
 }

@@ -12,16 +12,18 @@
 //! honest ones.
 //!
 //! `--traced FILE` is the daemon, `--seconds N` the duration of each part (60). `--short` is for busy machines: fewer
-//! clients, and no limit on response times except for the time that the daemon itself works until an answer. A short
+//! clients, and an answer may take some seconds, of which the daemon itself works a quarter of one. A short
 //! siege compares response times with those of its quiet part; `--untimed` leaves that out, for a daemon under
 //! `strace`.
 
 #![allow(clippy::disallowed_methods, reason = "this measures time")]
 
+mod chunks;
 mod daemon;
 mod hostile;
 mod latency;
 mod producers;
+mod requests;
 mod siege;
 mod unread;
 mod victim;
@@ -44,12 +46,32 @@ pub struct Plan {
     pub writers: usize,
     /// At a time, in the second part.
     pub hostile: usize,
-    /// The longest time that an answer may take; `None` for any.
-    pub answer_within: Option<Duration>,
+    /// For a busy machine, in a few seconds.
+    pub is_short: bool,
+    /// The longest time that an answer may take.
+    pub answer_within: Duration,
     /// How long the daemon may work before an answer.
     pub work_within: Duration,
     /// Whether answers have limits of time at all.
     pub is_timed: bool,
+}
+
+/// No answer takes so long, whatever else the machine does, unless the daemon stands still.
+pub const ANSWER_BUSY: Duration = Duration::from_secs(10);
+
+impl Plan {
+    fn new(time: Duration, is_short: bool) -> Self {
+        Self {
+            time,
+            producers: if is_short { 200 } else { 1000 },
+            writers: if is_short { 10 } else { 100 },
+            hostile: if is_short { 32 } else { 256 },
+            is_short,
+            answer_within: if is_short { ANSWER_BUSY } else { Duration::from_secs(1) },
+            work_within: Duration::from_millis(250),
+            is_timed: true,
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -72,8 +94,8 @@ fn main() -> ExitCode {
         ["--small", kind, producers, consumers] => {
             return end(siege::memory::child(kind, producers, consumers));
         }
-        ["--attack", producers, consumers, seed] => {
-            return end(siege::attack::process(producers, consumers, seed));
+        ["--attack", producers, consumers, folder, seed] => {
+            return end(siege::attack::process(producers, consumers, folder, seed));
         }
         _ => {}
     }
@@ -108,15 +130,7 @@ fn run(arguments: &[String]) -> Outcome {
         }
     }
     let _ = os::process::raise_descriptor_limit();
-    let plan = Plan {
-        time: Duration::from_secs(seconds),
-        producers: if short { 200 } else { 1000 },
-        writers: if short { 10 } else { 100 },
-        hostile: if short { 32 } else { 256 },
-        answer_within: (!short).then_some(Duration::from_secs(1)),
-        work_within: Duration::from_millis(250),
-        is_timed,
-    };
+    let plan = Plan { is_timed, ..Plan::new(Duration::from_secs(seconds), short) };
     if siege {
         return siege::run(&traced, &plan);
     }

@@ -13,6 +13,7 @@
 
 pub mod attack;
 mod cgroup;
+mod folders;
 pub mod honest;
 pub mod memory;
 
@@ -21,12 +22,14 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::daemon::{Daemon, Limits, Resources, state, wait_until};
 use crate::{Outcome, Plan};
+use attack::Seen;
 use cgroup::{Cgroup, CpuShare, CpuWeight};
+use folders::Folders;
 use honest::Report;
 
 /// Honest users. Two, as what one user loses another one must not.
@@ -82,7 +85,9 @@ pub fn run(program: &Path, plan: &Plan) -> Outcome {
             println!("SKIPPED a limit of memory ({reason}): the resident memory is checked instead")
         }
     }
+    let folders = Folders::make()?;
     let limits = Limits {
+        folder: Some(folders.root.join(folders::CLOSED)),
         descriptors: Some(descriptors + DESCRIPTORS_TO_SPARE),
         cgroup: cgroup.as_ref().ok().map(Cgroup::processes),
     };
@@ -94,7 +99,7 @@ pub fn run(program: &Path, plan: &Plan) -> Outcome {
         );
     }
     memory::run(&daemon, cgroup.as_ref())?;
-    let outcome = besiege(&daemon, plan, cgroup.as_ref().ok());
+    let outcome = besiege(&daemon, plan, &folders, cgroup.as_ref().ok());
     let (quiet, besieged) = outcome.map_err(|error| format!("{error}\n{}", daemon.log_end()))?;
     daemon.stop()?;
     drop(share);
@@ -102,43 +107,62 @@ pub fn run(program: &Path, plan: &Plan) -> Outcome {
 }
 
 /// The quiet run and the siege: what the honest users report of each.
-fn besiege(daemon: &Daemon, plan: &Plan, cgroup: Option<&Cgroup>) -> Outcome<(Report, Report)> {
+fn besiege(
+    daemon: &Daemon,
+    plan: &Plan,
+    folders: &Folders,
+    cgroup: Option<&Cgroup>,
+) -> Outcome<(Report, Report)> {
     let before = (plan.time / 6).min(BEFORE_MAX);
     let quiet = honest_users(daemon, before)?;
     let quiet_use = daemon.resources()?;
     println!("quiet: {quiet}\n  {quiet_use:?}");
     // The memory after a first siege is the baseline, as allocators hold some back.
-    attack(daemon, before)?;
-    let before = wait_as(daemon, &quiet_use)?;
-    let (besieged, during) = attack(daemon, plan.time)?;
+    attack(daemon, folders, before)?;
+    let before = wait_as(daemon, &quiet_use, cgroup)?;
+    let (besieged, during, seen) = attack(daemon, folders, plan.time)?;
     println!("siege: {besieged}\n  {during:?}");
-    let after = wait_as(daemon, &quiet_use)?;
+    let after = wait_as(daemon, &quiet_use, cgroup)?;
     check_memory(&before, &after, cgroup)?;
+    seen.check()?;
+    if is_root() {
+        println!("{} files of hostile users, and none of others", folders.check(&HOSTILE)?);
+    }
     Ok((quiet, besieged))
 }
 
+/// Whether each process has a user of its own.
+fn is_root() -> bool {
+    os::process::effective_uid() == 0
+}
+
 /// Honest users beside hostile ones for `time`.
-fn attack(daemon: &Daemon, time: Duration) -> Outcome<(Report, Resources)> {
-    let attackers = hostile_users(daemon)?;
+fn attack(
+    daemon: &Daemon,
+    folders: &Folders,
+    time: Duration,
+) -> Outcome<(Report, Resources, Seen)> {
+    let attackers = hostile_users(daemon, folders)?;
     let shares: Vec<_> =
-        attackers.iter().map(|it| CpuShare::give(it.id(), CpuWeight::DEFAULT)).collect();
+        attackers.iter().map(|it| CpuShare::give(it.child.id(), CpuWeight::DEFAULT)).collect();
     let report = thread::scope(|scope| {
         let (_running, ended) = mpsc::channel();
         scope.spawn(move || tell_progress(daemon, time, &ended));
         honest_users(daemon, time)
     });
     let during = daemon.resources();
-    let mut all_attacked = true;
-    for mut attacker in attackers {
-        all_attacked &= matches!(attacker.try_wait(), Ok(None));
-        let _ = attacker.kill();
-        let _ = attacker.wait();
+    let (mut all_attacked, mut seen) = (true, Seen::default());
+    for Attacker { mut child, seen: told } in attackers {
+        all_attacked &= matches!(child.try_wait(), Ok(None));
+        let _ = child.kill();
+        let _ = child.wait();
+        seen.add(&told.join().unwrap_or_default());
     }
     drop(shares);
     if !all_attacked {
         return Err("a hostile user ended by itself".into());
     }
-    Ok((report?, during?))
+    Ok((report?, during?, seen))
 }
 
 /// Writes a line a minute until `ended` is closed.
@@ -152,8 +176,15 @@ fn tell_progress(daemon: &Daemon, time: Duration, ended: &mpsc::Receiver<()>) {
     }
 }
 
+/// What the daemon has.
+struct Held {
+    resources: Resources,
+    /// What the kernel charges its control group for, bytes: also what no mapping of the daemon shows.
+    charged: Option<u64>,
+}
+
 /// Waits until the daemon has as few clients, descriptors and threads as in the quiet run, but for [`CLOSERS`].
-fn wait_as(daemon: &Daemon, quiet: &Resources) -> Outcome<Resources> {
+fn wait_as(daemon: &Daemon, quiet: &Resources, cgroup: Option<&Cgroup>) -> Outcome<Held> {
     // One connection: those that were closed count until the daemon has closed them, too.
     let mut consumer = daemon.consumer()?;
     wait_until("the hostile users are forgotten", || {
@@ -166,32 +197,40 @@ fn wait_as(daemon: &Daemon, quiet: &Resources) -> Outcome<Resources> {
     })?;
     // Sessions that a hostile user detached stay until they end, as the protocol says.
     let state = consumer.query_service_state(true).map_err(|error| error.to_string())?;
-    let now = daemon.resources()?;
-    println!("after: {now:?}, {} detached sessions", state.num_sessions.unwrap_or_default());
-    Ok(now)
+    let resources = daemon.resources()?;
+    let charged = cgroup.map(Cgroup::current).transpose()?;
+    let detached = state.num_sessions.unwrap_or_default();
+    println!("after: {resources:?}, {charged:?} bytes charged, {detached} detached sessions");
+    Ok(Held { resources, charged })
 }
 
-fn check_memory(before: &Resources, after: &Resources, cgroup: Option<&Cgroup>) -> Outcome {
+fn check_memory(before: &Held, after: &Held, cgroup: Option<&Cgroup>) -> Outcome {
     if let Some(cgroup) = cgroup {
         println!("at most {} KiB of {} KiB", cgroup.peak()? >> 10, cgroup.limit >> 10);
     }
-    match after.rss_kb.saturating_sub(before.rss_kb) {
-        more if more > SLACK_KB => Err(format!("the daemon keeps {more} KiB of hostile users")),
-        _ => Ok(()),
+    let charged_kb = |held: &Held| held.charged.unwrap_or_default() >> 10;
+    let resident = (after.resources.rss_kb, before.resources.rss_kb, "resident");
+    let charged = (charged_kb(after), charged_kb(before), "charged");
+    for (after, before, what) in [resident, charged] {
+        let more = after.saturating_sub(before);
+        if more > SLACK_KB {
+            return Err(format!("the daemon keeps {more} KiB of hostile users, {what}"));
+        }
     }
+    Ok(())
 }
 
 fn check_answers(quiet: &Report, besieged: &Report, plan: &Plan) -> Outcome {
-    if os::process::effective_uid() != 0 {
+    if !is_root() {
         println!(
             "SKIPPED times, refusals, files, clones and detached sessions of honest users: they share one account, so \
              run this as root"
         );
         return Ok(());
     }
-    let (noise, most) = match plan.answer_within {
-        Some(_) => (ANSWER_NOISE, ANSWER_MAX),
-        None => (SHORT_ANSWER_NOISE, Duration::MAX),
+    let (noise, most) = match plan.is_short {
+        false => (ANSWER_NOISE, ANSWER_MAX),
+        true => (SHORT_ANSWER_NOISE, Duration::MAX),
     };
     let most = (quiet.p999 * ANSWER_TIMES_MAX).clamp(noise, most);
     if plan.is_timed && besieged.p999 > most {
@@ -214,7 +253,7 @@ fn check_answers(quiet: &Report, besieged: &Report, plan: &Plan) -> Outcome {
 fn process(uid: u32, words: &[String]) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.args(words).stdin(Stdio::null()).stdout(Stdio::piped());
-    if os::process::effective_uid() == 0 {
+    if is_root() {
         command.uid(uid).gid(uid);
     }
     command
@@ -245,18 +284,48 @@ fn honest_users(daemon: &Daemon, time: Duration) -> Outcome<Report> {
     failed.map_or(Ok(all), Err)
 }
 
+/// A hostile user, and the thread that reads what it has seen until it ends.
+struct Attacker {
+    child: Child,
+    seen: JoinHandle<Seen>,
+}
+
 /// Starts the hostile users, and waits until each has begun.
-fn hostile_users(daemon: &Daemon) -> Outcome<Vec<Child>> {
+fn hostile_users(daemon: &Daemon, folders: &Folders) -> Outcome<Vec<Attacker>> {
     let start = |&uid: &u32| {
-        let words = ["--attack", &daemon.producers.to_string(), &daemon.consumers.to_string()];
+        let folder = folders.root.to_string_lossy();
+        let words =
+            ["--attack", &daemon.producers.to_string(), &daemon.consumers.to_string(), &folder];
         let mut words = words.map(str::to_owned).to_vec();
         words.push(uid.to_string());
         let started = process(uid, &words).stderr(Stdio::null()).spawn();
         let mut child = started.map_err(|error| format!("a hostile user: {error}"))?;
         let stdout = child.stdout.take().ok_or("no stdout")?;
-        let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line).map_err(|error| error.to_string())?;
-        Ok(child)
+        let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
+        lines.next().ok_or("a hostile user has not begun")?;
+        let seen = thread::spawn(move || {
+            lines.filter_map(|line| Seen::parse(&line)).last().unwrap_or_default()
+        });
+        Ok(Attacker { child, seen })
     };
     HOSTILE.iter().map(start).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_no_mapping_shows_is_not_kept() {
+        let held = |rss_kb, charged| Held {
+            resources: Resources { rss_kb, descriptors: 1, threads: 1 },
+            charged,
+        };
+        let check = |before: &Held, after: &Held| check_memory(before, after, None);
+        let before = held(1000, Some(1 << 20));
+        assert_eq!(check(&before, &held(1000 + SLACK_KB, Some(17 << 20))), Ok(()));
+        assert!(check(&before, &held(1001 + SLACK_KB, Some(0))).is_err());
+        assert!(check(&before, &held(1000, Some(18 << 20))).is_err());
+        assert_eq!(check(&held(1000, None), &held(1000, None)), Ok(()));
+    }
 }

@@ -15,7 +15,8 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use super::Target;
-use crate::hostile::{Random, invalid_request};
+use crate::hostile::Random;
+use crate::requests::{self, Known};
 
 /// Connections that are held at a time.
 const HELD: u64 = 40;
@@ -56,9 +57,10 @@ fn garbage(target: &Target, random: &mut Random) {
 /// Passes descriptors where the protocol expects shared memory, a file, or none.
 fn descriptors(target: &Target, random: &mut Random) {
     let Ok(mut link) = SocketConnection::<ProducerPort>::connect(&target.producers) else { return };
+    let mut known = Known::default();
     for _ in 0..random.below(40) {
         let attachment = descriptor(random).map_or(Attachment::None, Attachment::File);
-        if link.send(invalid_request(random), true, attachment).is_err() {
+        if link.send(requests::request(random, &mut known), true, attachment).is_err() {
             return;
         }
     }

@@ -4,19 +4,23 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use abi::ipc::port::ConsumerPort;
+use abi::ipc::port::{ConsumerPort, Port as _};
 use client::connection::{Attachment, Connection as _, Received, SocketConnection};
 use protos::consumer_port::Request;
 use protos::{
     AttachRequest, ChangeTraceConfigRequest, CloneSessionRequest, CloneSessionRequestSelector,
     DetachRequest, DisableTracingRequest, EnableTracingRequest, FlushRequest, FreeBuffersRequest,
-    GetTraceStatsRequest, ObserveEventsRequest, QueryServiceStateRequest, ReadBuffersRequest,
+    GetTraceStatsRequest, ObservableEventsType, ObserveEventsRequest, QueryCapabilitiesRequest,
+    QueryServiceStateRequest, ReadBuffersRequest, SaveTraceForBugreportRequest,
     StartTracingRequest, TraceConfig,
 };
+use tracing_core_testing::TRIGGERS;
 
+use super::super::folders;
 use super::Target;
 use super::connections::{descriptor, memfd};
 use crate::hostile::Random;
+use crate::requests::SOURCE;
 
 /// Largest buffer of a config: all sessions and clones of this user stay below what the siege allows for buffers.
 const BUFFER_KB_MAX: u32 = 128;
@@ -28,8 +32,11 @@ pub(super) fn attack(target: &Target, random: &mut Random) {
     let Ok(mut link) = SocketConnection::<ConsumerPort>::connect(&target.consumers) else { return };
     for _ in 0..random.below(60) {
         let (request, attachment) = match random.below(8) {
-            0 => (into_file(random), file(random).map_or(Attachment::None, Attachment::File)),
-            _ => (request(random), Attachment::None),
+            0 => {
+                (into_file(target, random), file(random).map_or(Attachment::None, Attachment::File))
+            }
+            1 => (into_path(target, random), Attachment::None),
+            _ => (request(target, random), Attachment::None),
         };
         if link.send(request, random.below(4) > 0, attachment).is_err() {
             return;
@@ -43,14 +50,25 @@ pub(super) fn attack(target: &Target, random: &mut Random) {
 }
 
 /// The name of some sessions.
-const NAME: &str = "siege";
+pub(super) const NAME: &str = "siege";
 
-fn config(random: &mut Random) -> TraceConfig {
+/// A random config, which asks for hostile producers, and sometimes for honest ones.
+pub(super) fn config(target: &Target, random: &mut Random) -> TraceConfig {
     let mut config = tracing_core_testing::random_config_of(random.below(u64::MAX));
     for buffer in &mut config.buffers {
         buffer.size_kb = Some(buffer.size_kb.unwrap_or_default().min(BUFFER_KB_MAX));
     }
-    // The file would be left behind.
+    let others = target.sources();
+    for source in config.data_sources.iter_mut().filter_map(|source| source.config.as_mut()) {
+        match random.below(8) {
+            0 => {}
+            1 if !others.is_empty() => {
+                let index = random.below(others.len() as u64) as usize;
+                source.name = others.get(index).cloned();
+            }
+            _ => source.name = Some(SOURCE.into()),
+        }
+    }
     config.output_path = None;
     config.write_into_file = None;
     // These are refused to such a user: a config with them makes no session.
@@ -69,14 +87,34 @@ fn config(random: &mut Random) -> TraceConfig {
 
 /// A session that writes into a file that comes with the request. It ends soon: one that is detached keeps its file
 /// until then.
-fn into_file(random: &mut Random) -> Request {
-    let mut config = config(random);
+fn into_file(target: &Target, random: &mut Random) -> Request {
+    let trace_config = Some(file_config(target, random).into());
+    Request::EnableTracing(EnableTracingRequest { trace_config, ..Default::default() })
+}
+
+/// The same into a file that the service makes: in a folder that all users may write to, or in one that only root may.
+fn into_path(target: &Target, random: &mut Random) -> Request {
+    let mut config = file_config(target, random);
+    config.max_file_size_bytes = Some(1 + random.below(64 * 1024));
+    let folder = [folders::OPEN, folders::CLOSED][random.below(2) as usize];
+    let name = format!("{}-{}", os::process::effective_uid(), random.below(8));
+    let path = target.folder.join(folder).join(name);
+    if random.below(2) == 0 {
+        // So that it can be made again.
+        let _ = std::fs::remove_file(&path);
+    }
+    config.output_path = path.to_str().map(str::to_owned);
+    let trace_config = Some(config.into());
+    Request::EnableTracing(EnableTracingRequest { trace_config, ..Default::default() })
+}
+
+fn file_config(target: &Target, random: &mut Random) -> TraceConfig {
+    let mut config = config(target, random);
     config.write_into_file = Some(true);
     config.duration_ms = Some(1 + random.below(1000) as u32);
     config.trigger_config = None;
     config.file_write_period_ms = Some(random.below(300) as u32);
-    let trace_config = Some(config.into());
-    Request::EnableTracing(EnableTracingRequest { trace_config, ..Default::default() })
+    config
 }
 
 /// Files that nobody reads, that are full, that take all, that are memory of the service; and what is no file.
@@ -91,33 +129,112 @@ fn file(random: &mut Random) -> Option<OwnedFd> {
     }
 }
 
-fn request(random: &mut Random) -> Request {
+/// A request of any method, most often for a session.
+fn request(target: &Target, random: &mut Random) -> Request {
+    let method = match random.below(3) {
+        0 => "EnableTracing",
+        _ => {
+            let method = random.below(ConsumerPort::METHODS.len() as u64) as usize;
+            ConsumerPort::METHODS.get(method).map_or("", |method| method.name)
+        }
+    };
+    let request = of(method, target, random);
+    request.unwrap_or(Request::DisableTracing(DisableTracingRequest::default()))
+}
+
+/// A request of one method. None: there is no such method.
+fn of(method: &str, target: &Target, random: &mut Random) -> Option<Request> {
     let key = || Some("key".to_owned());
-    match random.below(16) {
-        0..=3 => Request::EnableTracing(EnableTracingRequest {
-            trace_config: Some(config(random).into()),
+    let request = match method {
+        "EnableTracing" => Request::EnableTracing(EnableTracingRequest {
+            trace_config: Some(config(target, random).into()),
+            attach_notification_only: (random.below(16) == 0).then_some(true),
             ..Default::default()
         }),
-        4 => Request::StartTracing(StartTracingRequest::default()),
-        5 => Request::ChangeTraceConfig(ChangeTraceConfigRequest {
-            trace_config: Some(config(random).into()),
+        "StartTracing" => Request::StartTracing(StartTracingRequest::default()),
+        "ChangeTraceConfig" => Request::ChangeTraceConfig(ChangeTraceConfigRequest {
+            trace_config: Some(config(target, random).into()),
             ..Default::default()
         }),
-        6 => Request::DisableTracing(DisableTracingRequest::default()),
-        7 | 8 => Request::ReadBuffers(ReadBuffersRequest::default()),
-        9 => Request::FreeBuffers(FreeBuffersRequest::default()),
-        10 => Request::Flush(FlushRequest {
+        "DisableTracing" => Request::DisableTracing(DisableTracingRequest::default()),
+        "ReadBuffers" => Request::ReadBuffers(ReadBuffersRequest::default()),
+        "FreeBuffers" => Request::FreeBuffers(FreeBuffersRequest::default()),
+        "Flush" => Request::Flush(FlushRequest {
             timeout_ms: Some(random.below(50) as u32),
+            flags: (random.below(2) == 0).then(|| random.below(u64::MAX)),
             ..Default::default()
         }),
-        11 => Request::CloneSession(CloneSessionRequest {
-            selector: Some(CloneSessionRequestSelector::UniqueSessionName(NAME.into())),
+        "CloneSession" => Request::CloneSession(clone(random)),
+        "Detach" => Request::Detach(DetachRequest { key: key(), ..Default::default() }),
+        "Attach" => Request::Attach(AttachRequest { key: key(), ..Default::default() }),
+        "QueryServiceState" => Request::QueryServiceState(QueryServiceStateRequest {
+            sessions_only: Some(random.below(2) == 0),
             ..Default::default()
         }),
-        12 => Request::Detach(DetachRequest { key: key(), ..Default::default() }),
-        13 => Request::Attach(AttachRequest { key: key(), ..Default::default() }),
-        14 => Request::QueryServiceState(QueryServiceStateRequest::default()),
-        _ if random.below(2) == 0 => Request::ObserveEvents(ObserveEventsRequest::default()),
-        _ => Request::GetTraceStats(GetTraceStatsRequest::default()),
+        "QueryCapabilities" => Request::QueryCapabilities(QueryCapabilitiesRequest::default()),
+        "ObserveEvents" => Request::ObserveEvents(ObserveEventsRequest {
+            events_to_observe: (0..random.below(4))
+                .map(|_| ObservableEventsType(random.below(20) as i32))
+                .collect(),
+            ..Default::default()
+        }),
+        "GetTraceStats" => Request::GetTraceStats(GetTraceStatsRequest::default()),
+        "SaveTraceForBugreport" => {
+            Request::SaveTraceForBugreport(SaveTraceForBugreportRequest::default())
+        }
+        _ => return None,
+    };
+    Some(request)
+}
+
+fn clone(random: &mut Random) -> CloneSessionRequest {
+    let selector = match random.below(3) {
+        // That of the session for bug reports, and of others.
+        0 => CloneSessionRequestSelector::SessionId(
+            [u64::MAX, random.below(100)][random.below(2) as usize],
+        ),
+        _ => CloneSessionRequestSelector::UniqueSessionName(NAME.into()),
+    };
+    CloneSessionRequest {
+        selector: Some(selector),
+        skip_trace_filter: Some(random.below(4) == 0),
+        for_bugreport: Some(random.below(4) == 0),
+        clone_trigger_name: (random.below(4) == 0).then(|| TRIGGERS[0].to_owned()),
+        clone_trigger_delay_ms: (random.below(4) == 0).then(|| random.below(100)),
+        ..Default::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use os::socket::Address;
+
+    #[test]
+    fn there_is_a_request_of_each_method() {
+        let nowhere = Address::parse("@nowhere").unwrap();
+        let target = Target::new(nowhere.clone(), nowhere);
+        let mut random = Random::new(1);
+        for method in ConsumerPort::METHODS {
+            let request = of(method.name, &target, &mut random);
+            let name = request.as_ref().map(ConsumerPort::method_name);
+            assert_eq!(name, Some(method.name));
+        }
+        assert!(of("Other", &target, &mut random).is_none());
+    }
+
+    #[test]
+    fn sessions_ask_for_hostile_producers_and_for_honest_ones() {
+        let nowhere = Address::parse("@nowhere").unwrap();
+        let target = Target::new(nowhere.clone(), nowhere);
+        target.learn(["siege.honest".to_owned(), SOURCE.to_owned()]);
+        let mut random = Random::new(1);
+        let configs: Vec<_> = (0..100).map(|_| config(&target, &mut random)).collect();
+        let asks = |name: &str| {
+            let mut sources = configs.iter().flat_map(|config| &config.data_sources);
+            sources.any(|it| it.config.as_ref().is_some_and(|it| it.name.as_deref() == Some(name)))
+        };
+        assert!(asks(SOURCE) && asks("siege.honest"));
+        assert_eq!(target.sources(), ["siege.honest"]);
     }
 }

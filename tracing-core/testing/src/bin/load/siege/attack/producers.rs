@@ -1,4 +1,6 @@
 //! Producers that lie, and change their shared memory while the daemon reads it.
+//!
+//! What they write has the form of chunks for the most part: it gets into the buffers of sessions that ask for them.
 
 use std::fs::File;
 use std::os::fd::AsFd as _;
@@ -6,57 +8,215 @@ use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
 use abi::ipc::port::ProducerPort;
+use abi::shm::Region;
+use abi::shm::layout::PageSize;
 use client::connection::{Attachment, Connection as _, Received, SocketConnection};
 use os::shm;
 use protos::producer_port::Request;
 use protos::{
-    GetAsyncCommandRequest, InitializeConnectionRequest,
-    InitializeConnectionRequestProducerSMBScrapingMode as Mode,
+    CommitDataRequest, CommitDataRequestChunksToMove, GetAsyncCommandRequest,
+    InitializeConnectionRequest, InitializeConnectionRequestProducerSMBScrapingMode as Mode,
+    RegisterTraceWriterRequest,
 };
 
 use super::Target;
-use crate::hostile::{Random, invalid_request};
+use crate::chunks::{self, SCRAPED_WRITER};
+use crate::hostile::{Random, learn};
+use crate::requests::{self, Known};
 
+/// Shared memory of a producer, at most: of all but one thread, and of that one.
 pub(super) const MEMORY_BYTES: usize = 256 * 1024;
-const PAGE_BYTES: u64 = 4096;
+pub(super) const LARGE_MEMORY_BYTES: usize = abi::limits::SMB_BYTES_MAX;
+/// How often a producer with large memory commits all of it.
+const LARGE_COMMITS: u64 = 4;
+/// How long a producer waits for a session that asks for it, before it goes on without one.
+const ASKED_WITHIN: Duration = Duration::from_millis(5);
+
+/// Page sizes that the service takes.
+const PAGE_BYTES: [usize; 4] = [4096, 8192, 16_384, 32_768];
 
 /// One producer, from its first request to its last.
 pub(super) fn attack(target: &Target, random: &mut Random) {
-    let Ok(mut link) = SocketConnection::<ProducerPort>::connect(&target.producers) else { return };
-    let region = shm::create(MEMORY_BYTES).ok();
-    let memory = region.as_ref().and_then(|region| {
-        region.fd().and_then(|fd| fd.as_fd().try_clone_to_owned().ok()).map(File::from)
-    });
-    // A user that names memory without data is caught, and after a while gets no more: then less would be attacked.
-    for page in 0..MEMORY_BYTES as u64 / PAGE_BYTES {
-        if let Some(memory) = &memory {
-            let _ = memory.write_all_at(&[1; 16], page * PAGE_BYTES);
-        }
-    }
-    let hello = InitializeConnectionRequest {
-        producer_name: Some(["honest", "hostile", ""][random.below(3) as usize].into()),
-        smb_scraping_mode: Some(Mode::SMB_SCRAPING_ENABLED),
-        shared_memory_page_size_hint_bytes: Some(PAGE_BYTES as u32),
-        producer_provided_shmem: Some(true),
-        ..Default::default()
-    };
-    let attachment = region.map_or(Attachment::None, Attachment::Region);
-    let _ = link.send(Request::InitializeConnection(hello), true, attachment);
-    let commands = Request::GetAsyncCommand(GetAsyncCommandRequest::default());
-    let _ = link.send(commands, true, Attachment::None);
-    for _ in 0..random.below(200) {
-        for _ in 0..random.below(20) {
-            // Page words and chunk headers for the most part.
-            let page = random.below(MEMORY_BYTES as u64 / PAGE_BYTES) * PAGE_BYTES;
-            let near = if random.below(4) == 0 { PAGE_BYTES - 64 } else { 32 };
-            let place = page + random.below(near);
-            if let Some(memory) = &memory {
-                let _ = memory.write_all_at(&random.bytes(16), place);
+    let Some(mut producer) = Producer::connect(target, random, MEMORY_BYTES) else { return };
+    producer.work(random, 200);
+}
+
+/// The same with memory of any size; all of it is committed at once, several times.
+pub(super) fn attack_large(target: &Target, random: &mut Random) {
+    let Some(mut producer) = Producer::connect(target, random, LARGE_MEMORY_BYTES) else { return };
+    if producer.work(random, 20).is_some() && producer.known.is_asked() {
+        for _ in 0..LARGE_COMMITS {
+            if producer.commit_all(random).is_none() {
+                return;
             }
         }
-        if link.send(invalid_request(random), random.below(2) == 0, Attachment::None).is_err() {
-            return;
+    }
+}
+
+struct Producer {
+    link: SocketConnection<ProducerPort>,
+    known: Known,
+    memory: Option<Memory>,
+    page: PageSize,
+}
+
+struct Memory {
+    file: File,
+    bytes: usize,
+}
+
+impl Memory {
+    fn of(region: &Region) -> Option<Self> {
+        let file = File::from(region.fd()?.as_fd().try_clone_to_owned().ok()?);
+        Some(Self { file, bytes: region.len() })
+    }
+
+    fn new(bytes: usize) -> Option<(Self, Region)> {
+        let region = shm::create(bytes).ok()?;
+        let memory = Self::of(&region)?;
+        // A user that names memory without data is caught, and after a while gets no more: then less would be attacked.
+        for at in (0..bytes / PAGE_BYTES[0]).map(|page| page * PAGE_BYTES[0]) {
+            memory.write(at, &[1; 16]);
         }
-        while let Received::Reply { .. } = link.receive(Some(Duration::ZERO)) {}
+        Some((memory, region))
+    }
+
+    fn write(&self, at: usize, bytes: &[u8]) {
+        let _ = self.file.write_all_at(bytes, at as u64);
+    }
+}
+
+impl Producer {
+    /// Connects, offers memory of up to `bytes` or leaves it to the service, and registers a data source.
+    fn connect(target: &Target, random: &mut Random, bytes: usize) -> Option<Self> {
+        let mut link = SocketConnection::<ProducerPort>::connect(&target.producers).ok()?;
+        let page = PageSize::new(PAGE_BYTES[random.below(4) as usize]).ok()?;
+        let pages = 1 + random.below(page.whole_pages(bytes) as u64) as usize;
+        let bytes = if random.below(2) == 0 { bytes } else { pages * page.bytes() };
+        let own = if random.below(4) > 0 { Memory::new(bytes) } else { None };
+        // Now and then a size that does not fit the memory.
+        let hint = if random.below(8) == 0 { 5000 } else { page.bytes() };
+        let hello = InitializeConnectionRequest {
+            producer_name: Some(["honest", "hostile", ""][random.below(3) as usize].into()),
+            smb_scraping_mode: Some(Mode::SMB_SCRAPING_ENABLED),
+            shared_memory_page_size_hint_bytes: Some(hint as u32),
+            shared_memory_size_hint_bytes: Some(bytes as u32),
+            producer_provided_shmem: Some(own.is_some() || random.below(8) == 0),
+            ..Default::default()
+        };
+        let (memory, region) = own.unzip();
+        let attachment = region.map_or(Attachment::None, Attachment::Region);
+        let _ = link.send(Request::InitializeConnection(hello), true, attachment);
+        let commands = Request::GetAsyncCommand(GetAsyncCommandRequest::default());
+        let _ = link.send(commands, true, Attachment::None);
+        let known = Known::with_others(target.sources());
+        let mut producer = Self { link, known, memory, page };
+        for _ in 0..1 + random.below(3) {
+            producer.send(random, |random, known| requests::register(random, known))?;
+        }
+        producer.take_replies(ASKED_WITHIN);
+        Some(producer)
+    }
+
+    /// Writes to its memory, and sends up to `requests_max` requests. None if the service has closed the connection.
+    fn work(&mut self, random: &mut Random, requests_max: u64) -> Option<()> {
+        for _ in 0..random.below(requests_max) {
+            self.scribble(random);
+            match random.below(4) {
+                0 => self.commit_page(random)?,
+                1 => self.register_writer(random)?,
+                _ => self.send(random, requests::request)?,
+            }
+            self.take_replies(Duration::ZERO);
+        }
+        Some(())
+    }
+
+    fn send(
+        &mut self,
+        random: &mut Random,
+        request: impl FnOnce(&mut Random, &mut Known) -> Request,
+    ) -> Option<()> {
+        let request = request(random, &mut self.known);
+        self.link.send(request, random.below(2) == 0, Attachment::None).ok().map(drop)
+    }
+
+    /// Takes what has come, and waits for something for `first`.
+    fn take_replies(&mut self, first: Duration) {
+        let mut wait = first;
+        while let Received::Reply { result, .. } = self.link.receive(Some(wait)) {
+            learn(&mut self.known, result.as_deref().unwrap_or_default());
+            if let Some(Ok(region)) = self.link.take_region() {
+                self.memory = Memory::of(&region);
+            }
+            wait = if self.known.is_asked() { Duration::ZERO } else { first };
+        }
+    }
+
+    /// Overwrites page words and chunk headers for the most part.
+    fn scribble(&self, random: &mut Random) {
+        let Some(memory) = &self.memory else { return };
+        for _ in 0..random.below(20) {
+            let page = random.below(self.page.whole_pages(memory.bytes).max(1) as u64) as usize;
+            let near = if random.below(4) == 0 { self.page.bytes() - 64 } else { 32 };
+            let place = page * self.page.bytes() + random.below(near as u64) as usize;
+            memory.write(place, &random.bytes(16));
+        }
+    }
+
+    /// Writes a page of chunks, and hands over those of them that are complete.
+    fn commit_page(&mut self, random: &mut Random) -> Option<()> {
+        let Some(memory) = &self.memory else { return Some(()) };
+        let pages = self.page.whole_pages(memory.bytes).max(1);
+        let index = random.below(pages as u64) as usize;
+        let id = self.known.chunk_id(random);
+        let page = chunks::page(random, self.page, id);
+        memory.write(index * self.page.bytes(), &page.bytes);
+        let chunks_to_move = page.complete.iter().map(|&chunk| CommitDataRequestChunksToMove {
+            page: Some(index as u32),
+            chunk: Some(chunk),
+            target_buffer: self.known.buffer(random),
+            ..Default::default()
+        });
+        let chunks_to_move = chunks_to_move.collect();
+        let commit = CommitDataRequest { chunks_to_move, ..Default::default() };
+        self.send(random, |_, _| Request::CommitData(commit))
+    }
+
+    /// Fills all of its memory with complete chunks, and hands them over at once.
+    fn commit_all(&mut self, random: &mut Random) -> Option<()> {
+        let Some(memory) = &self.memory else { return Some(()) };
+        let (target_buffer, pages) =
+            (self.known.buffer(random), self.page.whole_pages(memory.bytes));
+        let id = self.known.chunk_id(random);
+        let page = chunks::page(random, self.page, id);
+        let mut chunks_to_move = Vec::new();
+        for index in 0..pages {
+            memory.write(index * self.page.bytes(), &page.bytes);
+            // One entry for each page: more would not fit into a request.
+            let chunk = page.complete.first().copied();
+            chunks_to_move.push(CommitDataRequestChunksToMove {
+                page: Some(index as u32),
+                chunk,
+                target_buffer,
+                ..Default::default()
+            });
+        }
+        for part in chunks_to_move.chunks(1024) {
+            let commit = CommitDataRequest { chunks_to_move: part.to_vec(), ..Default::default() };
+            self.send(random, |_, _| Request::CommitData(commit))?;
+        }
+        self.take_replies(Duration::ZERO);
+        Some(())
+    }
+
+    /// Says for which buffer the chunks are that it never hands over.
+    fn register_writer(&mut self, random: &mut Random) -> Option<()> {
+        let request = RegisterTraceWriterRequest {
+            trace_writer_id: Some(SCRAPED_WRITER.into()),
+            target_buffer: self.known.buffer(random),
+            ..Default::default()
+        };
+        self.send(random, |_, _| Request::RegisterTraceWriter(request))
     }
 }

@@ -10,7 +10,7 @@ use protos::{
     TraceStats,
 };
 
-use super::ROUND;
+use super::{Counts, ROUND, WRITERS};
 use crate::Outcome;
 use crate::daemon::FOREVER;
 
@@ -27,22 +27,36 @@ pub(super) enum Kind {
     Cloned,
     /// Its consumer leaves it, and another one takes it up.
     Detached,
+    /// Producers of all names may write into its buffer.
+    Open,
 }
+
+/// The trace of a clone, and how many packets of each writer the service had before.
+pub(super) type Cloned = (Vec<u8>, [u64; WRITERS]);
 
 /// A session that is over.
 #[derive(Default)]
 pub(super) struct Recorded {
     pub(super) trace: Vec<u8>,
     /// Of a clone that was made meanwhile.
-    pub(super) clone: Vec<u8>,
+    pub(super) clone: Option<Cloned>,
     pub(super) is_compressed: bool,
+    pub(super) is_open: bool,
     pub(super) stats: TraceStats,
+}
+
+impl Recorded {
+    /// Whether the buffer lost chunks because hostile producers filled it.
+    pub(super) fn is_overwritten(&self) -> bool {
+        self.is_open && self.stats.buffer_stats.iter().any(|it| it.chunks_overwritten > Some(0))
+    }
 }
 
 impl Kind {
     /// That of a round. A user that shares its account with hostile ones only reads.
     pub(super) fn of(round: u64, has_own_account: bool) -> Self {
-        let all = [Self::Read, Self::File, Self::Compressed, Self::Cloned, Self::Detached];
+        let all =
+            [Self::Read, Self::File, Self::Compressed, Self::Cloned, Self::Detached, Self::Open];
         if has_own_account { all[(round % all.len() as u64) as usize] } else { Self::Read }
     }
 
@@ -52,6 +66,7 @@ impl Kind {
         mut config: TraceConfig,
         round: u64,
         both: &mut [Consumer; 2],
+        counts: &Counts,
     ) -> Outcome<Recorded> {
         let name = format!("honest.{}.{round}", std::process::id());
         config.unique_session_name = Some(name.clone());
@@ -61,6 +76,11 @@ impl Kind {
                 deflate: Some(Default::default()),
                 ..Default::default()
             });
+        }
+        if self == Self::Open {
+            for source in &mut config.data_sources {
+                source.producer_name_filter.clear();
+            }
         }
         let mut file = None;
         if self == Self::File {
@@ -73,8 +93,9 @@ impl Kind {
         let handed = handed.map_err(|error| error.to_string())?.map(OwnedFd::from);
         both[0].enable_tracing(&config, handed).map_err(failed)?;
         let mut recorded = Recorded {
-            clone: self.meanwhile(&name, both).map_err(failed)?,
+            clone: self.meanwhile(&name, both, counts).map_err(failed)?,
             is_compressed: self == Self::Compressed,
+            is_open: self == Self::Open,
             ..Recorded::default()
         };
         let consumer = &mut both[0];
@@ -93,19 +114,28 @@ impl Kind {
     }
 
     /// What happens while it records. Returns what a clone has.
-    fn meanwhile(self, name: &str, both: &mut [Consumer; 2]) -> Result<Vec<u8>, ConsumerError> {
-        let mut clone = Vec::new();
+    fn meanwhile(
+        self,
+        name: &str,
+        both: &mut [Consumer; 2],
+        counts: &Counts,
+    ) -> Result<Option<Cloned>, ConsumerError> {
+        let mut cloned = None;
         match self {
-            Self::Read | Self::File | Self::Compressed => {}
+            Self::Read | Self::File | Self::Compressed | Self::Open => {}
             Self::Cloned => {
                 // Sends the request before.
                 both[0].query_capabilities()?;
+                // Time to write something. Nothing waits for this.
+                std::thread::park_timeout(ROUND / 2);
+                let (mut clone, flushed) = (Vec::new(), counts.flushed());
                 let selector = CloneSessionRequestSelector::UniqueSessionName(name.to_owned());
                 let request =
                     CloneSessionRequest { selector: Some(selector), ..Default::default() };
                 both[1].clone_session(request, None)?;
                 both[1].read_into(&mut clone, FOREVER)?;
                 both[1].free_buffers()?;
+                cloned = Some((clone, flushed));
             }
             Self::Detached => {
                 both[0].query_capabilities()?;
@@ -117,7 +147,7 @@ impl Kind {
                 both[0].disable_tracing()?;
             }
         }
-        Ok(clone)
+        Ok(cloned)
     }
 }
 
@@ -130,7 +160,7 @@ fn new_file(name: &str) -> std::io::Result<File> {
 }
 
 /// What a packet has in it that was compressed.
-pub(super) fn inflate(bytes: &[u8]) -> Outcome<Vec<u8>> {
+pub fn inflate(bytes: &[u8]) -> Outcome<Vec<u8>> {
     let mut trace = Vec::new();
     let read = flate2::read::ZlibDecoder::new(bytes).read_to_end(&mut trace);
     read.map_err(|error| format!("compressed packets: {error}"))?;

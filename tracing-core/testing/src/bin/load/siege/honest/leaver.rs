@@ -12,10 +12,10 @@ use client::write::BufferExhaustedPolicy;
 use os::socket::Address;
 use protos::{TestEventField, TraceField, TracePacketField, TraceReader};
 
-use super::{content, entries_of};
+use super::{SOURCES, content, entries_of, is_own, own_config};
 use crate::Outcome;
 use crate::daemon::FOREVER;
-use crate::producers::{config, descriptor};
+use crate::producers::descriptor;
 
 /// Its process writes up to 600 KB.
 pub const BUFFER_KB: u32 = 1024;
@@ -38,6 +38,9 @@ struct Leaver {
 
 impl DataSource for Leaver {
     fn start(&mut self, instance: &Instance) {
+        if !is_own(instance) {
+            return;
+        }
         let mut writer = instance.trace_writer(BufferExhaustedPolicy::Stall);
         let packets = self.packets;
         std::thread::spawn(move || {
@@ -59,7 +62,8 @@ impl DataSource for Leaver {
 /// it left if the number is even.
 pub fn process(producers: &str, source: &str, packets: &str) -> Outcome {
     let packets = packets.parse().map_err(|_| "PACKETS")?;
-    let mut options = ProducerOptions::new("leaver");
+    // Only a producer of this name is asked for it.
+    let mut options = ProducerOptions::new(source);
     options.address = Some(Address::parse(producers).map_err(|error| error.to_string())?);
     options.reconnect = false;
     options.scraping = if packets % 2 == 0 { Scraping::On } else { Scraping::Off };
@@ -108,9 +112,9 @@ fn end(child: &mut Child) -> String {
 /// Records a process, kills it, and looks for its packets.
 pub fn round(consumer: &mut Consumer, producers: &Address, round: u64) -> Outcome<Left> {
     let written = packets(round);
-    let source = format!("siege.left.{}.{round}", std::process::id());
+    let source = format!("{SOURCES}left.{}.{round}", std::process::id());
     consumer
-        .enable_tracing(&config(&source, BUFFER_KB), None)
+        .enable_tracing(&own_config(&source, BUFFER_KB), None)
         .map_err(|e| format!("a session: {e}"))?;
     let (mut child, mut printed) = start(producers, &source, written)?;
     let (mut refused, began) = (0, Instant::now());

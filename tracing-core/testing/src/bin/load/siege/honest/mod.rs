@@ -5,6 +5,10 @@
 //! There are as many marks as times that writers began to drop packets, and the service has counted as many at least.
 //! The sessions take turns with what they need of the service ([`Kind`]): a file, compression, a clone, to be left and
 //! taken up again. Between the rounds a process is killed ([`leaver`]).
+//!
+//! Hostile users register the data source, too, and ask for it. A session takes only the producer of its name, so that
+//! its buffer is its own, except for those sessions that are open to all ([`Kind::Open`]). A producer writes numbered
+//! packets for its own session alone, which has [`OWN`] in the config, and a few packets for each other one.
 
 pub mod asker;
 mod kind;
@@ -20,15 +24,17 @@ use std::time::{Duration, Instant};
 use client::consumer::Consumer;
 use client::data_source::{Ack, DataSource, Instance};
 use client::producer::{Producer, ProducerOptions};
-use client::write::BufferExhaustedPolicy;
+use client::write::{BufferExhaustedPolicy, TraceWriter};
 use os::socket::Address;
 use protos::{
-    LossLedgerEntry, TestEventField, TraceField, TracePacketField, TraceReader, TraceStats,
+    LossLedgerEntry, TestEventField, TraceConfig, TraceField, TracePacketField, TraceReader,
+    TraceStats,
 };
 
 use crate::Outcome;
 use crate::daemon::FOREVER;
 use crate::producers::{config, descriptor};
+pub use kind::inflate;
 use kind::{Kind, Recorded};
 
 /// Descriptors of the daemon for one honest user: connections and shared memory.
@@ -44,6 +50,15 @@ const WRITERS: usize = 2;
 const ROUND: Duration = Duration::from_millis(300);
 /// Packets of one writer in a round: all of them fit into the buffer.
 const PACKETS_MAX: u64 = 10_000;
+
+/// How the names of data sources of honest users begin.
+pub const SOURCES: &str = "siege.";
+/// What the config of a data source has in it if the session is of the same user.
+const OWN: &str = "own";
+/// Packets for a session of another user.
+const FOREIGN_PACKETS: u64 = 20;
+/// A writer hands over its chunk after so many packets.
+const FLUSHED_PACKETS: u64 = 256;
 
 /// What an honest user has seen.
 #[derive(Clone, Copy, Default)]
@@ -119,44 +134,98 @@ pub fn process(producers: &str, consumers: &str, time_ms: &str) -> Outcome {
 struct Counts {
     /// Packets that each has written.
     written: [AtomicU64; WRITERS],
+    /// Packets of each that the service has for certain: it has answered, and none was dropped before.
+    flushed: [Arc<AtomicU64>; WRITERS],
     /// How often packets began to be dropped.
     drops: AtomicU64,
 }
 
-/// Writes with two threads while it runs.
+impl Counts {
+    fn clear(&self) {
+        let flushed = self.flushed.iter().map(|count| &**count);
+        let all = self.written.iter().chain(flushed).chain([&self.drops]);
+        all.for_each(|count| count.store(0, Ordering::Relaxed));
+    }
+
+    fn flushed(&self) -> [u64; WRITERS] {
+        self.flushed.each_ref().map(|count| count.load(Ordering::Acquire))
+    }
+}
+
+/// Writes with two threads while its own session runs.
 struct Numbers {
     counts: Arc<Counts>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
+/// Whether the session of an instance is of this user.
+fn is_own(instance: &Instance) -> bool {
+    instance.config().legacy_config.as_deref() == Some(OWN)
+}
+
 impl DataSource for Numbers {
     fn start(&mut self, instance: &Instance) {
+        if !is_own(instance) {
+            return write_foreign(instance);
+        }
         self.stop = Arc::default();
         self.threads = (0..WRITERS)
             .map(|index| {
-                let mut writer = instance.trace_writer(BufferExhaustedPolicy::StallThenDrop);
+                let writer = instance.trace_writer(BufferExhaustedPolicy::StallThenDrop);
                 let (counts, stop) = (self.counts.clone(), self.stop.clone());
-                std::thread::spawn(move || {
-                    let numbers = 0..PACKETS_MAX;
-                    for number in numbers.take_while(|_| !stop.load(Ordering::Relaxed)) {
-                        counts.written[index].store(number + 1, Ordering::Relaxed);
-                        let mut packet = writer.new_packet();
-                        let mut event = packet.for_testing();
-                        event.seq_value(index as u32).counter(number).str(&content(number));
-                    }
-                    counts.drops.fetch_add(writer.drop_count(), Ordering::Relaxed);
-                })
+                std::thread::spawn(move || write(writer, index, &counts, &stop))
             })
             .collect();
     }
 
-    fn stop(&mut self, _: &Instance, _done: Ack) {
+    fn stop(&mut self, instance: &Instance, _done: Ack) {
+        if !is_own(instance) {
+            return;
+        }
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
     }
+}
+
+/// Writes packets of writer `index` until it is to `stop`.
+fn write(mut writer: TraceWriter, index: usize, counts: &Counts, stop: &AtomicBool) {
+    for number in (0..PACKETS_MAX).take_while(|_| !stop.load(Ordering::Relaxed)) {
+        counts.written[index].store(number + 1, Ordering::Relaxed);
+        let mut packet = writer.new_packet();
+        let mut event = packet.for_testing();
+        event.seq_value(index as u32).counter(number).str(&content(number));
+        drop(event);
+        drop(packet);
+        if number % FLUSHED_PACKETS == FLUSHED_PACKETS - 1 && writer.drop_count() == 0 {
+            let flushed = counts.flushed[index].clone();
+            writer.flush_with(Some(Box::new(move || flushed.store(number + 1, Ordering::Release))));
+        }
+    }
+    counts.drops.fetch_add(writer.drop_count(), Ordering::Relaxed);
+}
+
+/// Writes a few packets for a session of another user, and waits for nothing.
+fn write_foreign(instance: &Instance) {
+    let mut writer = instance.trace_writer(BufferExhaustedPolicy::Drop);
+    for number in 0..FOREIGN_PACKETS {
+        writer.new_packet().for_testing().counter(number).str(&content(number));
+    }
+}
+
+/// A session for a data source of this user. Only a producer of that name is asked for it.
+fn own_config(source: &str, kb: u32) -> TraceConfig {
+    let mut config = config(source, kb);
+    for source in &mut config.data_sources {
+        let name = source.config.as_ref().and_then(|config| config.name.clone());
+        source.producer_name_filter.extend(name);
+        if let Some(config) = &mut source.config {
+            config.legacy_config = Some(OWN.into());
+        }
+    }
+    config
 }
 
 /// The text of a packet: its length and its letters follow from the number.
@@ -170,8 +239,9 @@ fn content(number: u64) -> String {
 fn work(producers: &Address, consumers: &Address, end: Instant) -> Outcome<Report> {
     let uid = os::process::effective_uid();
     // Another process of this user may be at work, when nobody is root.
-    let source = format!("siege.{uid}.{}", std::process::id());
-    let mut options = ProducerOptions::new("honest");
+    let source = format!("{SOURCES}{uid}.{}", std::process::id());
+    // That of no hostile producer.
+    let mut options = ProducerOptions::new(&source);
     options.address = Some(producers.clone());
     options.reconnect = false;
     let producer = Producer::connect(options).map_err(|error| error.to_string())?;
@@ -185,15 +255,16 @@ fn work(producers: &Address, consumers: &Address, end: Instant) -> Outcome<Repor
     let mut both = [connect()?, connect()?];
     let mut report = Report::default();
     while Instant::now() < end {
-        let all = counts.written.iter().chain([&counts.drops]);
-        all.for_each(|count| count.store(0, Ordering::Relaxed));
+        counts.clear();
         let kind = Kind::of(report.rounds, super::HONEST.contains(&uid));
-        let recorded = kind.record(config(&source, BUFFER_KB), report.rounds, &mut both)?;
+        let recorded =
+            kind.record(own_config(&source, BUFFER_KB), report.rounds, &mut both, &counts)?;
         let stats = &recorded.stats;
         let written = counts.written.each_ref().map(|count| count.load(Ordering::Relaxed));
         let failed = |error| format!("{kind:?}: {error}");
         let lost = check(&recorded, uid, &written).map_err(failed)?;
-        check_told(&lost, counts.drops.load(Ordering::Relaxed), stats).map_err(failed)?;
+        let drops = counts.drops.load(Ordering::Relaxed);
+        check_told(&lost, drops, recorded.is_overwritten(), stats).map_err(failed)?;
         report.rounds += 1;
         report.written += written.iter().sum::<u64>();
         report.lost += lost.packets;
@@ -216,12 +287,12 @@ struct Lost {
     marks: u64,
 }
 
-/// Checks that the trace has a mark for each gap, and the service has counted them.
-fn check_told(lost: &Lost, drops: u64, stats: &TraceStats) -> Outcome {
-    // A hostile producer may have registered the same data source.
+/// Checks that the trace has a mark for each gap, and the service has counted them. Where hostile producers overwrote
+/// chunks, there may be more gaps, and a mark may be among what is overwritten.
+fn check_told(lost: &Lost, drops: u64, is_overwritten: bool, stats: &TraceStats) -> Outcome {
     let counted = stats.buffer_stats.iter().filter_map(|buffer| buffer.trace_writer_packet_loss);
     let counted: u64 = counted.sum();
-    if (lost.gaps, lost.marks) != (drops, drops) || counted < drops {
+    if !is_overwritten && ((lost.gaps, lost.marks) != (drops, drops) || counted < drops) {
         return Err(format!("writers dropped packets {drops} times; {lost:?}, {counted} counted"));
     }
     match entries_of(stats, std::process::id()).next() {
@@ -242,6 +313,8 @@ struct Seen {
     next: u64,
     /// The sequence ends with a mark.
     marked: bool,
+    /// The number of the first packet that is missing.
+    first_gap: Option<u64>,
 }
 
 /// What is read of a trace so far.
@@ -289,7 +362,7 @@ impl Scan {
                     _ => {}
                 }
             }
-            // A hostile producer may have registered the same data source.
+            // In a session that is open to all there may be packets of hostile producers.
             if of == Some(uid) {
                 self.packet(sequence, dropped, event)?;
             }
@@ -323,15 +396,17 @@ impl Scan {
         }
         self.lost.packets += number - writer.next;
         self.lost.gaps += u64::from(number > writer.next);
-        *writer = Seen { next: number + 1, marked: false };
+        let gap = (number > writer.next).then_some(writer.next);
+        let first_gap = writer.first_gap.or(gap);
+        *writer = Seen { next: number + 1, marked: false, first_gap };
         Ok(())
     }
 
-    /// Checks that a mark tells of what is missing at the end.
-    fn finish(mut self, written: &[u64; WRITERS]) -> Outcome<Lost> {
+    /// Checks that a mark tells of what is missing at the end, unless chunks were overwritten: then the end may be, too.
+    fn finish(mut self, written: &[u64; WRITERS], is_overwritten: bool) -> Outcome<Lost> {
         for (index, (writer, &count)) in self.seen.iter().zip(written).enumerate() {
             let marked = writer.marked || self.early.values().any(|&dropped| dropped);
-            if writer.next != count && !marked {
+            if writer.next > count || writer.next != count && !marked && !is_overwritten {
                 let came = writer.next;
                 return Err(format!("writer {index}: {count} packets, {came} came, no mark"));
             }
@@ -340,18 +415,34 @@ impl Scan {
         }
         Ok(self.lost)
     }
+
+    /// Checks that what the service had for certain is there, without a gap.
+    fn has(&self, flushed: &[u64; WRITERS]) -> Outcome {
+        for (index, (writer, &count)) in self.seen.iter().zip(flushed).enumerate() {
+            let came = writer.first_gap.unwrap_or(writer.next);
+            if came < count {
+                return Err(format!(
+                    "writer {index}: the service had {count} packets, {came} came"
+                ));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Checks that every packet is there, or that a mark tells of the gap. Returns what is missing.
 fn check(recorded: &Recorded, uid: u32, written: &[u64; WRITERS]) -> Outcome<Lost> {
-    // A clone has what was written before it.
-    Scan::default().trace(&recorded.clone, uid).map_err(|error| format!("the clone: {error}"))?;
+    if let Some((clone, flushed)) = &recorded.clone {
+        let failed = |error| format!("the clone: {error}");
+        let mut scan = Scan::default();
+        scan.trace(clone, uid).and_then(|()| scan.has(flushed)).map_err(failed)?;
+    }
     let mut scan = Scan::default();
     scan.trace(&recorded.trace, uid)?;
     if scan.bundles == 0 && recorded.is_compressed {
         return Err("nothing is compressed".into());
     }
-    scan.finish(written)
+    scan.finish(written, recorded.is_overwritten())
 }
 
 #[cfg(test)]

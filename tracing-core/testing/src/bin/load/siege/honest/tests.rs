@@ -1,11 +1,12 @@
+use client::data_source::Instance;
 use protos::TracePacketOptionalTrustedPacketSequenceId as Sequence;
-use protos::{LossLedger, LossLedgerEntry, TraceStats, TraceStatsBufferStats};
+use protos::{DataSourceConfig, LossLedger, LossLedgerEntry, TraceStats, TraceStatsBufferStats};
 use protos::{TestEvent, Trace, TracePacket, TracePacketData, TracePacketOptionalTrustedUid};
 use protozero::Message as _;
 
 use super::kind::{Kind, Recorded};
 use super::leaver::received;
-use super::{Lost, Report, WRITERS, check, check_told, content};
+use super::{Lost, Report, WRITERS, check, check_told, content, is_own, own_config};
 
 const UID: u32 = 7;
 
@@ -74,11 +75,17 @@ fn each_gap_has_one_mark() {
         TraceStats { buffer_stats: vec![buffer], loss_ledger: Some(ledger), ..Default::default() }
     };
     let own = std::process::id().cast_signed();
-    assert_eq!(check_told(&lost, 2, &stats(2, own + 1)), Ok(()));
-    assert!(check_told(&lost, 2, &stats(1, own + 1)).is_err(), "not counted");
-    assert!(check_told(&lost, 2, &stats(2, own)).is_err(), "told, but not lost");
-    assert!(check_told(&lost, 1, &stats(2, own + 1)).is_err(), "a gap where nothing was dropped");
-    assert!(check_told(&Lost { marks: 1, ..lost }, 2, &stats(2, own + 1)).is_err(), "no mark");
+    assert_eq!(check_told(&lost, 2, false, &stats(2, own + 1)), Ok(()));
+    assert!(check_told(&lost, 2, false, &stats(1, own + 1)).is_err(), "not counted");
+    assert!(check_told(&lost, 2, false, &stats(2, own)).is_err(), "told, but not lost");
+    assert!(
+        check_told(&lost, 1, false, &stats(2, own + 1)).is_err(),
+        "a gap where nothing was dropped"
+    );
+    let unmarked = Lost { marks: 1, ..lost };
+    assert!(check_told(&unmarked, 2, false, &stats(2, own + 1)).is_err(), "no mark");
+    assert_eq!(check_told(&unmarked, 2, true, &stats(0, own + 1)), Ok(()), "it was overwritten");
+    assert!(check_told(&unmarked, 2, true, &stats(0, own)).is_err(), "told, but not lost");
 }
 
 #[test]
@@ -130,27 +137,57 @@ fn compressed_packets_and_clones_are_checked() {
         let data = Some(TracePacketData::CompressedPackets(writer.finish().unwrap()));
         encoded(vec![TracePacket { data, ..Default::default() }])
     };
-    let check = |trace, clone, is_compressed| {
+    let check = |trace, clone: Option<_>, is_compressed| {
         let recorded = Recorded { trace, clone, is_compressed, ..Recorded::default() };
         check(&recorded, UID, &[2, 0]).map(|lost| lost.packets)
     };
     let both = || vec![packet(0, 0), packet(0, 1)];
-    assert_eq!(check(compressed(both()), Vec::new(), true), Ok(0));
-    assert!(
-        check(compressed(vec![packet(0, 1)]), Vec::new(), true).is_err(),
-        "a packet is missing"
-    );
-    assert!(check(encoded(both()), Vec::new(), true).is_err(), "not compressed");
-    assert_eq!(check(encoded(both()), encoded(vec![packet(0, 0)]), false), Ok(0));
-    assert!(
-        check(encoded(both()), encoded(vec![packet(0, 1)]), false).is_err(),
-        "a gap in the clone"
-    );
+    assert_eq!(check(compressed(both()), None, true), Ok(0));
+    assert!(check(compressed(vec![packet(0, 1)]), None, true).is_err(), "a packet is missing");
+    assert!(check(encoded(both()), None, true).is_err(), "not compressed");
+    let cloned =
+        |packets, flushed| check(encoded(both()), Some((encoded(packets), flushed)), false);
+    assert_eq!(cloned(vec![packet(0, 0)], [1, 0]), Ok(0));
+    assert_eq!(cloned(Vec::new(), [0, 0]), Ok(0));
+    assert!(cloned(vec![packet(0, 1)], [0, 0]).is_err(), "a gap in the clone");
+    assert!(cloned(Vec::new(), [1, 0]).is_err(), "nothing is in the clone");
+    assert!(cloned(vec![packet(0, 0)], [2, 0]).is_err(), "the end is missing in the clone");
+    let gap = TracePacket { previous_packet_dropped: Some(1), ..packet(0, 1) };
+    assert!(cloned(vec![gap], [2, 0]).is_err(), "the service had what is missing in the clone");
+}
+
+#[test]
+fn chunks_of_hostile_producers_may_overwrite_those_of_an_open_session() {
+    let check = |packets, is_open, overwritten| {
+        let trace = Trace { packet: packets, ..Default::default() }.encode_to_vec();
+        let buffer =
+            TraceStatsBufferStats { chunks_overwritten: Some(overwritten), ..Default::default() };
+        let stats = TraceStats { buffer_stats: vec![buffer], ..Default::default() };
+        let recorded = Recorded { trace, is_open, stats, ..Recorded::default() };
+        check(&recorded, UID, &[2, 0]).map(|lost| lost.packets)
+    };
+    assert_eq!(check(vec![packet(0, 0)], true, 1), Ok(1));
+    assert!(check(vec![packet(0, 0)], true, 0).is_err(), "nothing was overwritten");
+    assert!(check(vec![packet(0, 0)], false, 1).is_err(), "its buffer is its own");
+    assert!(check(vec![packet(0, 1)], true, 1).is_err(), "no mark");
+    let more = vec![packet(0, 0), packet(0, 1), packet(0, 2)];
+    assert!(check(more, true, 1).is_err(), "more than was written");
 }
 
 #[test]
 fn all_kinds_of_sessions_come() {
-    let kinds: Vec<_> = (0..5).map(|round| Kind::of(round, true)).collect();
-    assert!((1..5).all(|at| !kinds[..at].contains(&kinds[at])), "{kinds:?}");
+    let kinds: Vec<_> = (0..6).map(|round| Kind::of(round, true)).collect();
+    assert!((1..6).all(|at| !kinds[..at].contains(&kinds[at])), "{kinds:?}");
     assert_eq!(Kind::of(3, false), Kind::Read);
+}
+
+#[test]
+fn only_producers_of_its_name_are_in_a_session() {
+    let config = own_config("siege.7", 8);
+    let source = &config.data_sources[0];
+    assert_eq!(source.producer_name_filter, ["siege.7"]);
+    let of =
+        |config: &DataSourceConfig| is_own(&Instance::detached(Default::default(), config.clone()));
+    assert!(of(source.config.as_ref().unwrap()));
+    assert!(!of(&DataSourceConfig::default()));
 }
