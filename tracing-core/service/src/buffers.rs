@@ -11,7 +11,7 @@ use crate::buffer::{Policy, Remains, TraceBuffer, Version};
 use crate::config::RegionFactory;
 use crate::retired::Retired;
 use abi::ids::BufferId;
-use abi::map::SortedMap;
+use abi::map::{BlockSet, SortedMap};
 use abi::sync::Arc;
 
 /// Sizes are rounded up to 4 KiB, and offsets have 32 bits.
@@ -59,6 +59,8 @@ pub(crate) enum CopySource {
 /// All buffers.
 pub(crate) struct Buffers {
     by_id: SortedMap<BufferId, TraceBuffer>,
+    /// Those of sessions that are over and wait for their files only: no producer may write to them any more.
+    closed: BlockSet<BufferId>,
     last_id: u16,
     /// Buffers that no session has any more, and that clones are still copied from; what they count for.
     detached_buffers: SortedMap<u64, (BufferCharge, TraceBuffer)>,
@@ -79,6 +81,7 @@ impl Buffers {
     pub(crate) fn new(regions: Arc<dyn RegionFactory>) -> Self {
         Self {
             by_id: SortedMap::new(),
+            closed: BlockSet::new(),
             last_id: 0,
             detached_buffers: SortedMap::new(),
             last_detached: 0,
@@ -138,6 +141,7 @@ impl Buffers {
 
     /// Drops a buffer that nothing is copied from.
     pub(crate) fn remove(&mut self, id: BufferId) {
+        self.closed.remove(&id);
         if let Some(old) = self.by_id.remove(&id) {
             self.retire(old);
         }
@@ -198,6 +202,18 @@ impl Buffers {
         self.by_id.len()
     }
 
+    /// The session of a buffer is over: to producers the buffer is gone.
+    pub(crate) fn close(&mut self, id: BufferId) {
+        if self.by_id.contains_key(&id) {
+            self.closed.insert(id);
+        }
+    }
+
+    /// Whether there is such a buffer, of a session that is not over.
+    pub(crate) fn is_open(&self, id: BufferId) -> bool {
+        self.by_id.contains_key(&id) && !self.closed.contains(&id)
+    }
+
     pub(crate) fn contains(&self, id: BufferId) -> bool {
         self.by_id.contains_key(&id)
     }
@@ -227,7 +243,10 @@ impl Buffers {
     ) -> Option<u64> {
         let old = match fresh {
             Some(fresh) => self.by_id.insert(id, fresh),
-            None => self.by_id.remove(&id),
+            None => {
+                self.closed.remove(&id);
+                self.by_id.remove(&id)
+            }
         };
         let old = old?;
         if old.unfinished_clones() == 0 {

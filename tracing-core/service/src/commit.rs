@@ -281,7 +281,7 @@ impl ChunkIntake {
 /// Why a chunk is not put into a buffer, or not patched there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// There is no such buffer; perhaps not any more, as its session is over.
+    /// There is no such buffer; perhaps not any more, or only for its file, as its session is over.
     Gone,
     /// Its producer or writer may not write there.
     Foreign,
@@ -297,15 +297,18 @@ fn buffer_of<'a>(
     buffers: &'a mut Buffers,
     out: &mut EffectQueue,
 ) -> Result<&'a mut TraceBuffer, Refusal> {
-    let Some(buffer) = buffers.get_mut(id) else { return Err(Refusal::Gone) };
     if !producer.allowed.contains(&id) {
+        // A producer may be late: that is no loss of its other sessions.
+        if !buffers.is_open(id) {
+            return Err(Refusal::Gone);
+        }
         producer.log_error(
             out,
             format_args!("what is for buffer {id}, which is not its own, is dropped"),
         );
         return Err(Refusal::Foreign);
     }
-    Ok(buffer)
+    buffers.get_mut(id).ok_or(Refusal::Gone)
 }
 
 /// Puts a copied chunk into a buffer. Returns how many records it removed there.

@@ -367,6 +367,9 @@ impl Service {
         let end = self.cx.work.saturating_add(left);
         let Some(session) = self.sessions.get_mut(id) else { return };
         let (producers, consumers) = (&mut self.producers, &mut self.consumers);
+        if session.work.todo.is_empty() {
+            session.buffers.iter().for_each(|buffer| self.buffers.close(*buffer));
+        }
         if !session.work.todo.is_empty()
             || !stop::release(session, &reason, end, producers, consumers, &mut self.cx)
         {

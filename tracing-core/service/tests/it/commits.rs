@@ -250,6 +250,35 @@ fn what_is_broken_and_for_the_buffer_of_others() {
     assert_eq!(told, [of(Reason::REASON_CHUNKS_REFUSED), of(Reason::REASON_PATCHES_REFUSED)]);
 }
 
+/// A session is over, but for its file. A producer that is late loses nothing of its other sessions.
+#[test]
+fn what_is_for_a_session_that_waits_for_its_file() {
+    let mut shell = Shell::new();
+    let producer = producer(&mut shell, "producer");
+    producer.register_name(&mut shell, "ds");
+    producer.register_name(&mut shell, "other");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let file = shell.open_file();
+    shell.stuck.insert(file);
+    let to_file = TraceConfig { write_into_file: Some(true), ..config(&["ds"]) };
+    consumer.enable(&mut shell, to_file, Some(file));
+    let mut other = MockConsumer::connect(&mut shell, 0);
+    other.enable(&mut shell, config(&["other"]), None);
+    consumer.free(&mut shell);
+    let held = shell.service.footprint();
+    assert_eq!((held.sessions, held.buffers), (2, 2), "the file is not complete");
+    for data in [vec![1; 7], vec![1; 20]] {
+        let chunk = CommitDataRequestChunksToMove {
+            target_buffer: Some(1),
+            data: Some(data),
+            ..Default::default()
+        };
+        assert!(commit(&mut shell, &producer, vec![chunk]));
+    }
+    assert_eq!(losses(&mut shell, &other), []);
+    assert_eq!(stats(&mut shell, &other).chunks_discarded, Some(2));
+}
+
 /// What the ledger of a session has: why, whose, how much.
 fn losses(shell: &mut Shell, consumer: &MockConsumer) -> Vec<(Reason, String, u64)> {
     let ledger = stats(shell, consumer).loss_ledger.unwrap_or_default();
