@@ -78,7 +78,8 @@ fn run_producer(daemon: &Daemon, random: &mut Random) -> Outcome {
         let commands = Request::GetAsyncCommand(GetAsyncCommandRequest::default());
         let _ = link.send(commands, true, Attachment::None);
     }
-    let mut known = Known::default();
+    // This user is that of the service, which trusts it.
+    let mut known = Known { has_memory: true, ..Known::default() };
     for _ in 0..random.below(40) {
         let want_reply = random.below(2) == 0;
         let request = requests::request(random, &mut known);

@@ -26,12 +26,15 @@ pub const SOURCE: &str = "load.hostile";
 #[derive(Default)]
 pub struct Known {
     /// Buffers of its instances, the newest last.
-    buffers: Vec<u32>,
-    instances: Vec<u64>,
-    flushes: Vec<u64>,
+    pub buffers: Vec<u32>,
+    pub instances: Vec<u64>,
+    pub flushes: Vec<u64>,
     /// Data sources of others.
-    others: Vec<String>,
-    next_chunk: u32,
+    pub others: Vec<String>,
+    pub next_chunk: u32,
+    /// It has shared memory, all of whose pages were written: chunks in it may be named. A user that names memory
+    /// without data is caught, and after a while gets no more: then less would be attacked.
+    pub has_memory: bool,
 }
 
 /// More than these are forgotten.
@@ -49,11 +52,6 @@ fn any<T: Copy>(known: &[T], random: &mut Random) -> Option<T> {
 }
 
 impl Known {
-    /// The same for one that knows data sources of others.
-    pub fn with_others(others: Vec<String>) -> Self {
-        Self { others, ..Self::default() }
-    }
-
     /// Takes a command of the service.
     pub fn learn(&mut self, command: &GetAsyncCommandResponse) {
         let mut instance = |id: Option<u64>, config: Option<&DataSourceConfig>| {
@@ -227,7 +225,7 @@ fn random_commit(random: &mut Random, known: &Known) -> CommitDataRequest {
         page: random.small(),
         chunk: random.small().map(|chunk| chunk % 16),
         target_buffer: known.buffer(random),
-        data: (random.below(3) == 0).then(|| random.bytes(5000)),
+        data: (!known.has_memory || random.below(3) == 0).then(|| random.bytes(5000)),
         chunk_incomplete: Some(random.below(2) == 0),
         ..Default::default()
     });

@@ -23,7 +23,7 @@ use protos::{
 use service::limits::SESSIONS_PER_UID_MAX;
 
 use super::cgroup::Cgroup;
-use super::{HOSTILE, process};
+use super::{SMALL, process};
 use crate::Outcome;
 use crate::daemon::{Daemon, FOREVER, state, wait_until};
 use crate::latency;
@@ -58,7 +58,7 @@ pub fn run(daemon: &Daemon, cgroup: Result<&Cgroup, &String>) -> Outcome {
         let before = cgroup.current()?;
         let (producers, consumers) = (daemon.producers.to_string(), daemon.consumers.to_string());
         let words = ["--small", kind, &producers, &consumers].map(str::to_owned);
-        let mut command = process(HOSTILE[0], &words);
+        let mut command = process(SMALL, &words);
         let mut child = command.stdin(Stdio::null()).spawn().map_err(|e| format!("{kind}: {e}"))?;
         let stdout = child.stdout.take().ok_or("no stdout")?;
         let held = BufReader::new(stdout).lines().map_while(Result::ok).next();

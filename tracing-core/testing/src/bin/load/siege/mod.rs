@@ -36,6 +36,8 @@ use honest::Report;
 const HONEST: [u32; 2] = [65_001, 65_002];
 /// Hostile users. Three would leave each honest user a session or two, and the first connection: SECURITY.md says so.
 const HOSTILE: [u32; 2] = [65_101, 65_102];
+/// The user that sends small requests before. What the service refuses it from then on, it would refuse a hostile one.
+const SMALL: u32 = 65_103;
 /// Descriptors besides those of the honest users and the daemon's own.
 const DESCRIPTORS_TO_SPARE: usize = 64;
 /// Memory besides buffers and shared memory, as the daemon promises.

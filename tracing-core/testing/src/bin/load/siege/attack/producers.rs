@@ -66,18 +66,19 @@ struct Memory {
 }
 
 impl Memory {
+    /// Writes something to each page, too.
     fn of(region: &Region) -> Option<Self> {
         let file = File::from(region.fd()?.as_fd().try_clone_to_owned().ok()?);
-        Some(Self { file, bytes: region.len() })
+        let memory = Self { file, bytes: region.len() };
+        for page in 0..memory.bytes / PAGE_BYTES[0] {
+            memory.write(page * PAGE_BYTES[0], &[1; 16]);
+        }
+        Some(memory)
     }
 
     fn new(bytes: usize) -> Option<(Self, Region)> {
         let region = shm::create(bytes).ok()?;
         let memory = Self::of(&region)?;
-        // A user that names memory without data is caught, and after a while gets no more: then less would be attacked.
-        for at in (0..bytes / PAGE_BYTES[0]).map(|page| page * PAGE_BYTES[0]) {
-            memory.write(at, &[1; 16]);
-        }
         Some((memory, region))
     }
 
@@ -109,7 +110,12 @@ impl Producer {
         let _ = link.send(Request::InitializeConnection(hello), true, attachment);
         let commands = Request::GetAsyncCommand(GetAsyncCommandRequest::default());
         let _ = link.send(commands, true, Attachment::None);
-        let known = Known::with_others(target.sources());
+        let known = Known {
+            others: target.sources(),
+            // Otherwise the service takes no memory of this producer, and makes some.
+            has_memory: memory.is_some() && hint == page.bytes(),
+            ..Known::default()
+        };
         let mut producer = Self { link, known, memory, page };
         for _ in 0..1 + random.below(3) {
             producer.send(random, |random, known| requests::register(random, known))?;
@@ -148,6 +154,7 @@ impl Producer {
             learn(&mut self.known, result.as_deref().unwrap_or_default());
             if let Some(Ok(region)) = self.link.take_region() {
                 self.memory = Memory::of(&region);
+                self.known.has_memory = self.memory.is_some();
             }
             wait = if self.known.is_asked() { Duration::ZERO } else { first };
         }
@@ -166,7 +173,9 @@ impl Producer {
 
     /// Writes a page of chunks, and hands over those of them that are complete.
     fn commit_page(&mut self, random: &mut Random) -> Option<()> {
-        let Some(memory) = &self.memory else { return Some(()) };
+        let Some(memory) = self.memory.as_ref().filter(|_| self.known.has_memory) else {
+            return Some(());
+        };
         let pages = self.page.whole_pages(memory.bytes).max(1);
         let index = random.below(pages as u64) as usize;
         let id = self.known.chunk_id(random);
@@ -185,7 +194,9 @@ impl Producer {
 
     /// Fills all of its memory with complete chunks, and hands them over at once.
     fn commit_all(&mut self, random: &mut Random) -> Option<()> {
-        let Some(memory) = &self.memory else { return Some(()) };
+        let Some(memory) = self.memory.as_ref().filter(|_| self.known.has_memory) else {
+            return Some(());
+        };
         let (target_buffer, pages) =
             (self.known.buffer(random), self.page.whole_pages(memory.bytes));
         let id = self.known.chunk_id(random);
