@@ -27,8 +27,8 @@ use client::producer::{Producer, ProducerOptions};
 use client::write::{BufferExhaustedPolicy, TraceWriter};
 use os::socket::Address;
 use protos::{
-    LossLedgerEntry, TestEventField, TraceConfig, TraceField, TracePacketField, TraceReader,
-    TraceStats,
+    LossLedgerEntry, LossLedgerReason, TestEventField, TraceConfig, TraceField, TracePacketField,
+    TraceReader, TraceStats,
 };
 
 use crate::Outcome;
@@ -295,10 +295,19 @@ fn check_told(lost: &Lost, drops: u64, is_overwritten: bool, stats: &TraceStats)
     if !is_overwritten && ((lost.gaps, lost.marks) != (drops, drops) || counted < drops) {
         return Err(format!("writers dropped packets {drops} times; {lost:?}, {counted} counted"));
     }
-    match entries_of(stats, std::process::id()).next() {
-        None => Ok(()),
-        Some(entry) => Err(format!("nothing was lost, but the ledger says so: {entry:?}")),
+    let (mut in_ledger, mut is_more) = (0, is_overwritten);
+    for entry in entries_of(stats, std::process::id()) {
+        if entry.reason != Some(LossLedgerReason::REASON_DROPPED) {
+            return Err(format!("nothing was lost so, but the ledger says so: {entry:?}"));
+        }
+        in_ledger += entry.count.unwrap_or_default();
+        is_more |= entry.at_least == Some(true);
     }
+    if in_ledger > lost.packets || in_ledger < lost.packets && !is_more {
+        let packets = lost.packets;
+        return Err(format!("{packets} packets were dropped, and the ledger has {in_ledger}"));
+    }
+    Ok(())
 }
 
 /// What the ledger of a session has of process `pid`.
@@ -402,7 +411,7 @@ impl Scan {
         Ok(())
     }
 
-    /// Checks that a mark tells of what is missing at the end, unless chunks were overwritten: then the end may be, too.
+    /// Checks that a mark tells of what is missing at the end, unless chunks were overwritten: the end may be one.
     fn finish(mut self, written: &[u64; WRITERS], is_overwritten: bool) -> Outcome<Lost> {
         for (index, (writer, &count)) in self.seen.iter().zip(written).enumerate() {
             let marked = writer.marked || self.early.values().any(|&dropped| dropped);

@@ -1,6 +1,9 @@
 use client::data_source::Instance;
 use protos::TracePacketOptionalTrustedPacketSequenceId as Sequence;
-use protos::{DataSourceConfig, LossLedger, LossLedgerEntry, TraceStats, TraceStatsBufferStats};
+use protos::{
+    DataSourceConfig, LossLedger, LossLedgerEntry, LossLedgerReason, TraceStats,
+    TraceStatsBufferStats,
+};
 use protos::{TestEvent, Trace, TracePacket, TracePacketData, TracePacketOptionalTrustedUid};
 use protozero::Message as _;
 
@@ -70,14 +73,24 @@ fn each_gap_has_one_mark() {
     let stats = |counted, pid| {
         let buffer =
             TraceStatsBufferStats { trace_writer_packet_loss: Some(counted), ..Default::default() };
-        let entry = LossLedgerEntry { pid: Some(pid), ..Default::default() };
-        let ledger = LossLedger { entries: vec![entry], ..Default::default() };
+        let own = LossLedgerEntry {
+            pid: Some(std::process::id().cast_signed()),
+            reason: Some(LossLedgerReason::REASON_DROPPED),
+            count: Some(4 + 3),
+            ..Default::default()
+        };
+        let other = LossLedgerEntry { pid: Some(pid), ..Default::default() };
+        let ledger = LossLedger { entries: vec![own, other], ..Default::default() };
         TraceStats { buffer_stats: vec![buffer], loss_ledger: Some(ledger), ..Default::default() }
     };
     let own = std::process::id().cast_signed();
     assert_eq!(check_told(&lost, 2, false, &stats(2, own + 1)), Ok(()));
     assert!(check_told(&lost, 2, false, &stats(1, own + 1)).is_err(), "not counted");
     assert!(check_told(&lost, 2, false, &stats(2, own)).is_err(), "told, but not lost");
+    for packets in [6, 8] {
+        let other = Lost { packets, ..lost };
+        assert!(check_told(&other, 2, false, &stats(2, own + 1)).is_err(), "{packets} packets");
+    }
     assert!(
         check_told(&lost, 1, false, &stats(2, own + 1)).is_err(),
         "a gap where nothing was dropped"
