@@ -102,14 +102,14 @@ pub fn page(random: &mut Random, size: PageSize, id: u32) -> Page {
     let layout = Layout::ALL[random.below(Layout::ALL.len() as u64) as usize];
     let mut word = PageWord::partitioned(layout);
     let mut page = Page { bytes: vec![0; size.bytes()], complete: Vec::new() };
-    let room = layout.chunk_bytes(size);
+    let capacity = layout.chunk_bytes(size);
     for index in 0..layout.chunk_count() {
         let Some(at) = layout.chunk_off(size, index) else { continue };
         let id = id.wrapping_add(index as u32);
         let (is_written, is_open) = (random.below(4) == 0, random.below(8) == 0);
         let chunk = match is_written {
             true => being_written(id),
-            false => chunk(random, id, is_open, room),
+            false => chunk(random, id, is_open, capacity),
         };
         let state = if is_written { ChunkState::BeingWritten } else { ChunkState::Complete };
         word = word.with_state(index, state);
@@ -134,35 +134,4 @@ fn being_written(id: u32) -> Vec<u8> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lengths_can_be_patched() {
-        assert_eq!(length(0), [0x80, 0x80, 0x80, 0]);
-        assert_eq!(length(300), [0xac, 0x82, 0x80, 0]);
-        let mut random = Random::new(3);
-        for id in 0..50 {
-            let chunk = chunk(&mut random, id, true, 4000);
-            let last = last_packet(&chunk);
-            assert_eq!(chunk[last..last + 4], length(0));
-            assert!((1..=3).contains(&writer(&chunk)));
-        }
-    }
-
-    #[test]
-    fn pages_have_chunks_of_all_layouts() {
-        let size = PageSize::DEFAULT;
-        let mut random = Random::new(5);
-        let pages: Vec<_> = (0..100).map(|id| page(&mut random, size, id)).collect();
-        for page in &pages {
-            let word = PageWord(u32::from_le_bytes(page.bytes[..4].try_into().unwrap()));
-            assert!(word.layout().is_some());
-            for &index in &page.complete {
-                assert_eq!(word.state(index as usize), ChunkState::Complete);
-            }
-        }
-        assert!(pages.iter().any(|page| page.complete.is_empty()));
-        assert!(pages.iter().any(|page| page.complete.len() > 7));
-    }
-}
+mod tests;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `producers` | requests of every method; chunks in buffers; shared memory that changes while it is read |
 //! | `consumers` | requests of every method: sessions of random configs, clones, reads whose data nobody takes |
-//! | `sessions` | sessions for hostile producers that last, and what came of them |
+//! | `sessions` | sessions for hostile producers that last; counts of what they received |
 //! | `connections` | bytes that are no frames, connections that are held or closed at once, descriptors of every kind |
 //! | `mappings` | memory that is mapped very often and changes meanwhile |
 

@@ -1,4 +1,4 @@
-//! Sessions for hostile producers that last a while, and what came of them: whether the attack reaches what it is for.
+//! Sessions for hostile producers that last a while, and counts of what they received: whether the attack reaches what it is for.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -29,7 +29,7 @@ const TIMEOUT: Duration = Duration::from_millis(100);
 /// Buffers of a session, KiB: so small that chunks are overwritten.
 const BUFFER_KB: u32 = 64;
 
-/// What became of the chunks of hostile producers, and of what they asked for.
+/// Chunks and packets of hostile producers that the service took, and answers that they got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     counts: [u64; KINDS.len()],
@@ -259,26 +259,4 @@ fn config(target: &Target, random: &mut Random, what: Use) -> TraceConfig {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_attack_that_does_not_reach_something_is_none() {
-        let mut seen = Seen { counts: [1; KINDS.len()] };
-        assert_eq!(seen.check(), Ok(()));
-        for (index, kind) in KINDS.iter().enumerate() {
-            seen.counts[index] = 0;
-            assert!(seen.check().unwrap_err().contains(&format!("no {kind};")));
-            seen.counts[index] = 1;
-        }
-    }
-
-    #[test]
-    fn counts_survive_a_pipe() {
-        let mut seen = Seen { counts: std::array::from_fn(|index| index as u64) };
-        assert_eq!(Seen::parse(&seen.line()), Some(seen));
-        assert_eq!(Seen::parse("1 2"), None);
-        seen.add(&seen.clone());
-        assert_eq!(seen.counts[3], 6);
-    }
-}
+mod tests;
