@@ -1,4 +1,5 @@
-//! Sessions for hostile producers that last a while, and counts of what they received: whether the attack reaches what it is for.
+//! Sessions for hostile producers that last a while, and counts of what they received: whether the attack reaches what
+//! it is for.
 
 use std::convert::Infallible;
 use std::time::Duration;
