@@ -68,14 +68,19 @@
 //!   gets an underscore, unless this is its whole name: `TraceWriter_`. So does a type in lower case with an
 //!   underscore, and a type or package with a name that generated code needs itself: `Option_`, `u32_`, `rt_`.
 //!   Underscores at the end of a package's name are doubled;
+//! - a field whose name ends as a derived setter (`_raw`, `_gather`) has a setter with an underscore: `w.image_raw_(1)`.
+//!   So has a field with the name of a method of every writer (`append_field`, `from_scope`, `scope_mut`) or reader
+//!   (`bytes`, `clone`, `from_bytes`, `into_iter`, `iter`, `new`, `table`, `unknown_fields`). The encoded body of a
+//!   message field `append` is written by `append__raw`, as every writer has `append_raw`;
 //! - values of enums lose the name of the enum, and are in camel case. `Display`, `FromStr`, `Debug` and the text
 //!   format keep the names of the schema.
 //!
 //! **What is promised.** The name of a package, message, enum, service and what is derived from a message follows
-//! from its full name in the schema, and from nothing else. So a message, enum, service, field, file or package that
-//! is added changes no other name, and a message that moves to another file of its package keeps its names. These
-//! names depend on more, because the schema language allows names there that differ in case or underscores alone: of
-//! two fields or oneofs in one message, two values of a proto2 enum, or two extensions in one package, one gets an
+//! from its full name in the schema, and from nothing else; the name of a setter or of a method of a reader follows
+//! from the name of its field. So a message, enum, service, field, file or package that is added changes no other
+//! name, and a message that moves to another file of its package keeps its names. These names depend on more, because
+//! the schema language allows names there that differ in case or underscores alone: of two fields or oneofs in one
+//! message, two methods of a service, two values of a proto2 enum, or two extensions in one package, one gets an
 //! underscore; and so does an extension with the name of an enum in capitals (`at` beside `enum AT`).
 //!
 //! The type of a field follows from its declaration alone, too, with one exception: messages that contain each other
@@ -108,7 +113,7 @@
 //! `HttpServer`), and types have a second name at the path of prost: `order::Item`, `order::PaidBy`, `KvPair` for
 //! `KVPair`, and with gRPC `greeter_client::GreeterClient`. The names of types above stay, and are the promise: a
 //! second name is left out where something else has it. Enums and optional fields have prost's accessors: `kind()`,
-//! `set_kind(..)`, `note()`. Together with [`Config::drop_unknown_fields`],
+//! `set_kind(..)`, `note()`; of two accessors with one name, one is left out. Together with [`Config::drop_unknown_fields`],
 //! [`Config::hash_map`] and [`Config::plain_types`] most code that used prost compiles as it is, except for fields of
 //! enums, which are no `i32` here.
 //!

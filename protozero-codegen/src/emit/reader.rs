@@ -17,7 +17,8 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let variants =
         variants(message, &["Unknown"], cx.config.prost_names, |_| true).into_iter().flatten();
     // Names of methods of every reader and table.
-    let fixed = ["new", "bytes", "iter", "into_iter", "from_bytes", "table", "unknown_fields"];
+    let fixed =
+        ["clone", "new", "bytes", "iter", "into_iter", "from_bytes", "table", "unknown_fields"];
     let mut taken = Taken::new(&fixed);
     let method = |f: &Field| raw(&taken.take(cx.field_name(&f.name)));
     let methods: Vec<_> = message.fields.iter().map(method).collect();

@@ -3,14 +3,15 @@
 //!
 //! A setter has the name of its field. A message field also has `NAME_raw` for an encoded body, and a bytes field has
 //! `NAME_gather` for a value in several slices. The setter of a map field takes key and value; a value that is a
-//! message is filled by a function. `NAME_raw` of a map takes a whole entry.
+//! message is filled by a function. `NAME_raw` of a map takes a whole entry. A field with a name that another setter may
+//! have gets an underscore: see [`setter`].
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::context::{Context, first_sentence, ident, rt, spaceless, summary};
 use crate::model::{Field, Kind, Label, MessageId};
-use crate::names::{Taken, raw};
+use crate::names::{Taken, raw, setter, setter_gather, setter_raw};
 
 pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let message = &cx.schema.messages[id.0];
@@ -19,8 +20,10 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
         return TokenStream::new();
     }
     let names = cx.names.message(id);
-    let mut taken = Taken::new(&["append_raw", "from_scope", "scope_mut"]);
-    let plain: Vec<_> = message.fields.iter().map(|f| taken.take(cx.field_name(&f.name))).collect();
+    // With the names of prost, those of two fields may be equal.
+    let mut taken = Taken::new(&[]);
+    let name = |f: &Field| taken.take(setter(cx.field_name(&f.name)));
+    let plain: Vec<_> = message.fields.iter().map(name).collect();
     let mut table = format!("rt::writer! {{ {}, \"{}\";\n", names.writer, message.path.full());
     let mut maps = TokenStream::new();
     for (f, name) in message.fields.iter().zip(plain) {
@@ -51,12 +54,11 @@ fn line(cx: &Context<'_>, f: &Field, plain: &str, taken: &mut Taken) -> String {
     match f.kind {
         Kind::Message(id) => {
             let shape = if f.delimited { "group" } else { "message" };
-            let (writer, pre) =
-                (spaceless(cx.writer(id)), raw(&taken.take(format!("{plain}_raw"))));
+            let (writer, pre) = (spaceless(cx.writer(id)), raw(&taken.take(setter_raw(plain))));
             format!("{shape} {name}({writer}<'_>) = {number}, {pre};")
         }
         Kind::Bytes => {
-            let gather = raw(&taken.take(format!("{plain}_gather")));
+            let gather = raw(&taken.take(setter_gather(plain)));
             format!("bytes {name} = {number}, {gather};")
         }
         Kind::String => format!("value {name}(&str) = {number} as string;"),
@@ -81,7 +83,7 @@ fn map(
     taken: &mut Taken,
 ) -> TokenStream {
     let (doc, gate) = (summary(&f.comment), cx.gate(value));
-    let (name, pre) = (raw(plain), raw(&taken.take(format!("{plain}_raw"))));
+    let (name, pre) = (raw(plain), raw(&taken.take(setter_raw(plain))));
     let number = Literal::u32_unsuffixed(f.number);
     let entry = entry(cx, &number, key, value);
     quote! {

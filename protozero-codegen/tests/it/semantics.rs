@@ -10,7 +10,7 @@ fn names_are_made_unique() {
     // `Option` would hide Rust's; `TreeLeaf` is not `Tree.Leaf`.
     let mut buffer = [0; 64];
     let mut stream = FixedSink::stream(&mut buffer);
-    cases::OptionWriter::from_scope(stream.root()).r#type(1).self_(2).sub_raw(3).append_raw_(4);
+    cases::OptionWriter::from_scope(stream.root()).r#type(1).self_(2).sub_raw_(3).append_raw_(4);
     let bytes = stream.finish().unwrap();
     assert_eq!(bytes, [8, 1, 16, 2, 48, 3, 32, 4]);
     let message = cases::Option_::decode(bytes).unwrap();

@@ -43,11 +43,32 @@ const NAMES: &[&str] = &[
 const PACKAGES: &[&str] =
     &["", "p", "p.a", "p.ab", "p.rt", "p.AWriter", "p.a_b", "p.a.b", "google.type", "core.std"];
 
+/// Names of fields that are those of methods.
+const METHODS: &[&str] = &[
+    "append",
+    "append_raw",
+    "append_field",
+    "from_scope",
+    "scope_mut",
+    "bytes",
+    "clone",
+    "from_bytes",
+    "iter",
+    "into_iter",
+    "new",
+    "table",
+    "unknown_fields",
+    "encode",
+    "merge",
+    "self",
+];
+
 /// What a field holds.
 #[derive(Clone)]
 enum Kind {
     Number,
     Text,
+    Bytes,
     /// A message or an enum, by its full name with a dot in front.
     Type(String),
 }
@@ -62,6 +83,7 @@ enum Shape {
 
 #[derive(Clone)]
 struct Field {
+    name: String,
     number: u32,
     shape: Shape,
     kind: Kind,
@@ -108,9 +130,24 @@ impl Message {
         self.last
     }
 
-    fn add(&mut self, shape: Shape, kind: Kind) {
+    fn add(&mut self, shape: Shape, kind: Kind, random: usize) {
         let number = self.next();
-        self.fields.push(Field { number, shape, kind });
+        let name = field_name(&self.fields, number, random);
+        self.fields.push(Field { name, number, shape, kind });
+    }
+}
+
+/// The name of a field: one of its own, that of a setter which a field beside it may have, or that of a method.
+fn field_name(beside: &[Field], number: u32, random: usize) -> String {
+    let end = match random / 16 % 8 {
+        0 | 1 => "_raw",
+        2 => "_gather",
+        3 => return METHODS[random / 128 % METHODS.len()].to_owned(),
+        _ => "",
+    };
+    match beside.get(random / 128 % beside.len().max(1)) {
+        Some(field) if !end.is_empty() => format!("{}{end}", field.name),
+        _ => format!("f{number}"),
     }
 }
 
@@ -164,7 +201,8 @@ pub fn apply(schema: &mut Schema, (what, file, at, random): Edit) -> Option<()> 
         5 => {
             let message = select(file, at)?;
             let number = message.next();
-            let member = Field { number, shape: Shape::One, kind: Kind::Text };
+            let member = field_name(&message.fields, number, random);
+            let member = Field { name: member, number, shape: Shape::One, kind: Kind::Text };
             // Two oneofs of one message must not differ in underscores and case alone.
             let name = name.to_lowercase().replace('_', "");
             message.oneofs.entry(name).or_default().push(member);
@@ -172,27 +210,30 @@ pub fn apply(schema: &mut Schema, (what, file, at, random): Edit) -> Option<()> 
         6 if at % 2 == 0 => drop(file.enums.entry(name.into()).or_default()),
         6 => drop(file.services.insert(name.into())),
         7 => {
-            select(file, at)?.add(Shape::One, Kind::Number);
+            let kind = if random % 2 == 0 { Kind::Number } else { Kind::Bytes };
+            select(file, at)?.add(Shape::One, kind, random);
             // A message moves to another file of its package.
             let key = file.messages.keys().nth(at % file.messages.len())?.clone();
             let message = file.messages.remove(&key)?;
             let mut others = schema.iter_mut().filter(|f| f.package == to.package);
             others.next_back()?.messages.insert(key, message);
         }
-        8 | 9 => select(file, at)?.add(Shape::One, choose(&messages, random / 8)?),
-        10 => select(file, at)?.add(shape, choose(&messages, random / 8)?),
-        11 => select(file, at)?.add(shape, choose(&enums, random / 8)?),
+        8 | 9 => select(file, at)?.add(Shape::One, choose(&messages, random / 8)?, random),
+        10 => select(file, at)?.add(shape, choose(&messages, random / 8)?, random),
+        11 => select(file, at)?.add(shape, choose(&enums, random / 8)?, random),
         12 => {
             let message = select(file, at)?;
             let number = message.next();
-            let kind = match random % 3 {
+            let kind = match random % 4 {
                 0 => Kind::Number,
+                3 => Kind::Bytes,
                 1 => choose(&enums, random / 8)?,
                 _ => choose(&messages, random / 8)?,
             };
+            let name = field_name(&message.fields, number, random);
             let oneofs = message.oneofs.len().max(1);
             let oneof = message.oneofs.values_mut().nth(random / 8 % oneofs)?;
-            oneof.push(Field { number, shape: Shape::One, kind });
+            oneof.push(Field { name, number, shape: Shape::One, kind });
         }
         13 if at % 2 == 0 => *file.enums.values_mut().next()? += 1,
         13 => *select(file, at)?.enums.values_mut().next()? += 1,
@@ -205,6 +246,7 @@ fn print_field(out: &mut String, field: &Field) {
     let ty = match &field.kind {
         Kind::Number => "int32",
         Kind::Text => "string",
+        Kind::Bytes => "bytes",
         Kind::Type(full) => full,
     };
     let ty = match field.shape {
@@ -212,7 +254,7 @@ fn print_field(out: &mut String, field: &Field) {
         Shape::List => format!("repeated {ty}"),
         Shape::Map => format!("map<string, {ty}>"),
     };
-    *out += &format!("{ty} f{} = {};\n", field.number, field.number);
+    *out += &format!("{ty} {} = {};\n", field.name, field.number);
 }
 
 /// The values that an enum has gained.

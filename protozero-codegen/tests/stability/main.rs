@@ -20,6 +20,8 @@ struct Seen {
     edits: Cell<usize>,
     imports: Cell<usize>,
     maps: Cell<usize>,
+    /// Fields with the name of a setter that another one may derive.
+    raws: Cell<usize>,
     /// Structs and variants with a box.
     boxes: Cell<usize>,
 }
@@ -53,14 +55,15 @@ fn grow(is_boxed: bool) {
         let text: String = sources(&schema).into_iter().map(|source| source.text).collect();
         add(&seen.imports, text.matches("import").count());
         add(&seen.maps, text.matches("map<").count());
+        add(&seen.raws, text.matches("_raw = ").count().min(text.matches("_gather = ").count()));
         Ok(())
     });
     if let Err(error) = outcome {
         panic!("{error}");
     }
     assert!(seen.edits.get() > 200, "most edits were invalid: {} were made", seen.edits.get());
-    let counts = [&seen.imports, &seen.maps, &seen.boxes].map(Cell::get);
-    assert!(!counts.contains(&0), "imports, maps, boxes: {counts:?}");
+    let counts = [&seen.imports, &seen.maps, &seen.raws, &seen.boxes].map(Cell::get);
+    assert!(!counts.contains(&0), "imports, maps, names of setters, boxes: {counts:?}");
 }
 
 #[test]

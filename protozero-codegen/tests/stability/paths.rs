@@ -20,6 +20,10 @@ pub enum Path {
     Variant(String, String, String),
     /// The message of the schema that a type is.
     Message(String, String),
+    /// A setter of a writer, its arguments, and the number and shape of the field that it writes.
+    Setter(String, String, String, String),
+    /// A method of a reader, and the tag of the field that it reads, or nothing for a oneof.
+    Getter(String, String, String),
 }
 
 #[allow(dead_code, reason = "the programs of `grown` do not need it")]
@@ -44,7 +48,7 @@ impl Path {
 
 /// The paths of generated code, from its `mod.rs` on.
 pub fn paths(files: &[OutputFile]) -> BTreeSet<Path> {
-    let mut paths = Paths { files, found: BTreeSet::new() };
+    let mut paths = Paths { files, found: BTreeSet::new(), methods: BTreeSet::new() };
     paths.file("mod.rs", "");
     paths.found
 }
@@ -81,9 +85,17 @@ fn absolute(ty: &syn::Type, module: &str) -> String {
     if types.is_empty() { name } else { format!("{name}<{}>", types.join(", ")) }
 }
 
+/// Methods of every writer, its own and those of its traits.
+const OF_WRITERS: &[&str] = &["append_field", "append_raw", "from_scope", "scope_mut"];
+/// Methods of every reader, in the same way.
+const OF_READERS: &[&str] =
+    &["bytes", "clone", "from_bytes", "into_iter", "iter", "new", "table", "unknown_fields"];
+
 struct Paths<'f> {
     files: &'f [OutputFile],
     found: BTreeSet<Path>,
+    /// Types and names of methods.
+    methods: BTreeSet<(String, String)>,
 }
 
 impl Paths<'_> {
@@ -98,6 +110,19 @@ impl Paths<'_> {
 
     fn add_item(&mut self, module: &str, name: impl ToString) {
         self.add(Path::Item(format!("{module}::{}", name.to_string())));
+    }
+
+    /// Adds a method, whose name no other method of the type has.
+    fn add_method(&mut self, path: Path) {
+        if let Path::Setter(of, name, ..) | Path::Getter(of, name, _) = &path {
+            let is_new = self.methods.insert((of.clone(), name.clone()));
+            assert!(is_new, "{path:?} has the name of another method");
+        }
+        self.add(path);
+    }
+
+    fn add_methods(&mut self, of: &str, all: &[&str]) {
+        self.methods.extend(all.iter().map(|name| (of.to_owned(), (*name).to_owned())));
     }
 
     fn items(&mut self, items: &[syn::Item], module: &str) {
@@ -127,7 +152,10 @@ impl Paths<'_> {
                 }
                 syn::Item::Trait(x) => self.add_item(module, &x.ident),
                 syn::Item::Const(x) => self.add_item(module, &x.ident),
-                syn::Item::Impl(x) if x.trait_.is_none() => self.constants(x, module),
+                syn::Item::Impl(x) if x.trait_.is_none() => {
+                    self.constants(x, module);
+                    self.methods(x, module);
+                }
                 syn::Item::Mod(x) => self.module(x, module),
                 syn::Item::Macro(x) => self.call(x, module),
                 _ => {}
@@ -140,6 +168,87 @@ impl Paths<'_> {
         for item in &x.items {
             if let syn::ImplItem::Const(x) = item {
                 self.add(Path::Constant(format!("{module}::{of}::{}", x.ident)));
+            }
+        }
+    }
+
+    /// Setters of maps, which no macro makes.
+    fn methods(&mut self, x: &syn::ItemImpl, module: &str) {
+        let syn::Type::Path(ty) = &*x.self_ty else { return };
+        let of = format!("{module}::{}", ty.path.segments.last().expect("a name").ident);
+        for item in &x.items {
+            let syn::ImplItem::Fn(syn::ImplItemFn { sig, block, .. }) = item else { continue };
+            let body = block.to_token_stream().to_string().replace(' ', "");
+            let writes = ["self.s.nested::<", "rt::message_raw::<"];
+            let number =
+                |start: &str| body.split_once(start)?.1.split_once('>').map(|found| found.0);
+            let Some(number) = writes.into_iter().find_map(number) else { continue };
+            let argument = |input: &syn::FnArg| match input {
+                syn::FnArg::Receiver(_) => None,
+                syn::FnArg::Typed(x) if matches!(*x.ty, syn::Type::ImplTrait(_)) => Some("|_| ()"),
+                syn::FnArg::Typed(_) => Some("Default::default()"),
+            };
+            let arguments: Vec<_> = sig.inputs.iter().filter_map(argument).collect();
+            let field = format!("map {number}");
+            self.add_method(Path::Setter(
+                of.clone(),
+                sig.ident.to_string(),
+                arguments.join(", "),
+                field,
+            ));
+        }
+    }
+
+    /// The setters in a table of `rt::writer!`.
+    fn setters(&mut self, table: &str, module: &str) {
+        let (head, lines) = table.split_once(';').expect("a name");
+        let of = format!("{module}::{}", head.split(',').next().expect("a name").trim());
+        self.add(Path::Item(of.clone()));
+        self.add_methods(&of, OF_WRITERS);
+        for line in lines.split(';').filter(|line| !line.trim().is_empty()) {
+            let (left, right) = line.split_once('=').expect("a number");
+            let mut words = left.split([' ', '\n', '(']).filter(|word| !word.is_empty());
+            let [shape, name] = [(); 2].map(|()| words.next().expect("a shape and a name"));
+            let number =
+                right.split([' ', '\n', ',']).find(|word| !word.is_empty()).expect("a number");
+            let arguments = match shape {
+                "packed" | "packed_enum" => "[]",
+                "message" | "group" => "",
+                _ => "Default::default()",
+            };
+            let mut add = |name: &str, arguments: &str, shape: &str| {
+                let field = format!("{shape} {number}");
+                self.add_method(Path::Setter(of.clone(), name.into(), arguments.into(), field));
+            };
+            add(name, arguments, shape);
+            if let Some((_, other)) = right.split_once(',') {
+                add(other.trim(), "&[]", &format!("other {shape}"));
+            }
+        }
+    }
+
+    /// The methods in the lines of `rt::reader!`, and what else has their names.
+    fn getters(&mut self, lines: &str, module: &str, [reader, field, table]: &[String; 3]) {
+        let [reader, field, table] = [reader, field, table].map(|name| format!("{module}::{name}"));
+        self.add_methods(&reader, OF_READERS);
+        let mut is_oneof = false;
+        for line in lines.split(['{', '}', ';']).map(str::trim).filter(|line| !line.is_empty()) {
+            let Some((left, right)) = line.split_once('=') else {
+                let oneof = line.strip_prefix("oneof ");
+                is_oneof = oneof.is_some();
+                if let Some(name) = oneof {
+                    self.add_method(Path::Getter(reader.clone(), name.to_owned(), String::new()));
+                    self.add(Path::Field(table.clone(), name.to_owned()));
+                }
+                continue;
+            };
+            let variant = left.split([' ', '(']).next().expect("a variant");
+            let name = left.split_whitespace().next_back().expect("a name");
+            let tag = right.split(" as ").next().expect("a tag").trim();
+            self.add(Path::Item(format!("{field}::{variant}")));
+            self.add_method(Path::Getter(reader.clone(), name.to_owned(), tag.to_owned()));
+            if !is_oneof {
+                self.add(Path::Field(table.clone(), name.to_owned()));
             }
         }
     }
@@ -160,10 +269,13 @@ impl Paths<'_> {
         };
         match x.mac.path.segments.last().expect("a name").ident.to_string().as_str() {
             "include" => self.file(text.trim_matches('"'), module),
-            "writer" => self.add_item(module, &names(&text)[0]),
+            "writer" => self.setters(&text, module),
             "reader" => {
-                let head = text.split_once(" : ").or(text.split_once(": ")).expect("names").1;
-                names(head)[..3].iter().for_each(|name| self.add_item(module, name));
+                let (head, lines) = text.split_once(';').expect("names");
+                let head = head.split_once(" : ").or(head.split_once(": ")).expect("names").1;
+                let three: [String; 3] = names(head).try_into().expect("three names");
+                three.iter().for_each(|name| self.add_item(module, name));
+                self.getters(lines, module, &three);
             }
             "describe" => {
                 let (name, rest) = text.split_once(',').expect("a name");

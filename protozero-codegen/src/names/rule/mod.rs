@@ -1,4 +1,4 @@
-//! The names of types and modules that follow from a full name alone.
+//! The names of types and modules that follow from a full name alone, and of setters, which follow from that of a field.
 //!
 //! Two declarations of a schema have two names: each function here can be undone, and no result of one is a result of
 //! another. So a declaration cannot change or take the name of another one. The schema language does its part: in one
@@ -10,6 +10,7 @@
 //! - Modules of packages are in lower case and have single underscores. So a type in lower case that has underscores
 //!   gets another one: their number at its end is odd, and even at the end of a package's.
 //! - A name that generated code needs itself gets an underscore.
+//! - A field whose name ends as that of a derived setter does (`_raw`, `_gather`) has a setter with an underscore.
 
 use super::ident::camel;
 
@@ -60,6 +61,13 @@ pub(super) const TABLE: &str = "ReaderTable";
 pub(super) const VIEW: &str = "Borrowed";
 const ONEOF: &str = "Oneof";
 
+/// Methods that every writer has, besides `append_raw`.
+const OF_WRITERS: &[&str] = &["append_field", "from_scope", "scope_mut"];
+/// The field whose derived setter would be `append_raw`, which every writer has.
+const APPEND: &str = "append";
+const RAW: &str = "_raw";
+const GATHER: &str = "_gather";
+
 /// The name of a message, an enum or a service, by its names from the package to itself.
 pub(super) fn declared(parts: &[String]) -> String {
     let mut name = base(parts);
@@ -104,6 +112,27 @@ pub(super) fn module(part: &str) -> String {
     }
     let at_end = part.len() - part.trim_end_matches('_').len();
     free(format!("{part}{}", "_".repeat(at_end)))
+}
+
+/// The setter of a field. None has a name that another one derives, whatever is in the message.
+pub(crate) fn setter(mut field: String) -> String {
+    let bare = field.trim_end_matches('_');
+    let derived = [RAW, GATHER].iter().any(|end| bare.len() > end.len() && bare.ends_with(end));
+    if derived || OF_WRITERS.contains(&bare) {
+        field.push('_');
+    }
+    field
+}
+
+/// The setter of an encoded message, besides the setter `plain`.
+pub(crate) fn setter_raw(plain: &str) -> String {
+    let mark = if plain.trim_end_matches('_') == APPEND { "_" } else { "" };
+    format!("{plain}{mark}{RAW}")
+}
+
+/// The setter of bytes in several slices, besides the setter `plain`.
+pub(crate) fn setter_gather(plain: &str) -> String {
+    format!("{plain}{GATHER}")
 }
 
 /// Whether generated code needs that name itself.

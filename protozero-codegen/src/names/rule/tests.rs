@@ -2,7 +2,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::{FIELD, READER, TABLE, VIEW, WRITER, base, declared, module, oneof};
+use super::{
+    FIELD, READER, TABLE, VIEW, WRITER, base, declared, module, oneof, setter, setter_gather,
+    setter_raw,
+};
 
 fn parts(path: &str) -> Vec<String> {
     path.split('.').map(str::to_owned).collect()
@@ -54,6 +57,39 @@ fn names_are_those_of_the_schema() {
     assert_eq!(oneof(&parts("Order"), "_1"), "Order_01Oneof");
 }
 
+#[test]
+fn a_setter_is_never_that_of_another_field() {
+    for (field, name) in [
+        ("data", "data"),
+        ("raw", "raw"),
+        ("_raw", "_raw"),
+        ("data_raw", "data_raw_"),
+        ("data_raw_", "data_raw__"),
+        ("data_gather", "data_gather_"),
+        ("append", "append"),
+        ("append_raw", "append_raw_"),
+        ("append_field", "append_field_"),
+        ("from_scope", "from_scope_"),
+        ("scope_mut", "scope_mut_"),
+    ] {
+        assert_eq!(setter(field.into()), name);
+    }
+    for (plain, raw) in
+        [("data", "data_raw"), ("append", "append__raw"), ("append_", "append___raw")]
+    {
+        assert_eq!(setter_raw(plain), raw);
+    }
+    assert_eq!(setter_gather("data"), "data_gather");
+}
+
+/// Names of fields that are likely to meet.
+fn field() -> impl Strategy<Value = String> {
+    let word = prop::sample::select(vec![
+        "_", "__", "raw", "_raw", "gather", "_gather", "append", "_field",
+    ]);
+    prop::collection::vec(word, 1..5).prop_map(|words| words.concat())
+}
+
 /// Names that are likely to meet.
 fn part() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
@@ -66,6 +102,22 @@ fn part() -> impl Strategy<Value = String> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// In one writer, no name is that of two setters. An underscore alone is a keyword, which others change.
+    #[test]
+    fn no_two_setters_have_one_name(
+        fields in prop::collection::btree_set(field().prop_filter("a name", |f| f != "_"), 1..24),
+    ) {
+        let of_writers = ["append_raw", "append_field", "from_scope", "scope_mut"];
+        let mut taken: BTreeMap<String, &str> = of_writers.map(|name| (name.into(), "every")).into();
+        for field in &fields {
+            let plain = setter(field.clone());
+            for name in [setter_raw(&plain), setter_gather(&plain), plain] {
+                let other = taken.insert(name.clone(), field);
+                prop_assert!(other.is_none(), "{other:?} and {field} are both {name}");
+            }
+        }
+    }
 
     /// In one package, no name is that of two items.
     #[test]

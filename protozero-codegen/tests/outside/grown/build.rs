@@ -84,6 +84,12 @@ fn uses(name: &Path, root: &str, index: usize) -> String {
             let ty = ty.replace('@', root);
             format!("const USED_{index}: fn({ty}) -> {root}{of} = {root}{of}::{variant};\n")
         }
+        Path::Setter(of, name, arguments, _) => {
+            format!("const USED_{index}: fn(&mut {root}{of}) = |it| _ = it.{name}({arguments});\n")
+        }
+        Path::Getter(of, name, _) => {
+            format!("const USED_{index}: fn(&{root}{of}) = |it| _ = it.{name}();\n")
+        }
         Path::Message(path, full) => format!(
             "const _: () = assert!(same(<{root}{path} as protozero::Named>::FULL_NAME, {full:?}));\n"
         ),
