@@ -28,6 +28,9 @@ impl UnknownFields {
     #[cfg(feature = "text")]
     pub(crate) const KEPT: usize = size_of::<Kept>();
 
+    /// Bytes of the two heap blocks for the first field, of four words each with what an allocator adds.
+    const BLOCKS: usize = 8 * size_of::<usize>();
+
     /// An empty list.
     #[must_use]
     pub const fn new() -> Self {
@@ -56,6 +59,11 @@ impl UnknownFields {
         self.push_tag(number, tag::LEN);
         self.push_bare(bytes.len() as u64);
         self.bytes().extend_from_slice(bytes);
+    }
+
+    /// Memory that `len` more bytes of fields take, without what a `Vec` reserves to grow.
+    pub(crate) fn growth(&self, len: usize) -> usize {
+        if self.kept.is_none() { len.saturating_add(Self::BLOCKS) } else { len }
     }
 
     /// Appends fields that are encoded already.

@@ -51,7 +51,9 @@ pub(super) fn message(message: &model::Message) -> TokenStream {
     }
     let end = match keeper {
         Some(model::Member { ident, ty, .. }) => {
-            quote_spanned!(span_of(ty)=> __pb::keep_unknown(understood, &mut self.#ident, &field))
+            quote_spanned!(span_of(ty)=> __pb::keep_unknown(
+                understood, &mut self.#ident, &field, context,
+            ))
         }
         None => quote!(__pb::drop_unknown(understood)),
     };
@@ -82,7 +84,9 @@ fn enums(ident: &syn::Ident, ty: &syn::Type, unknown: Option<&syn::Ident>) -> To
         None => quote!(__pb::None),
     };
     quote_spanned! {span_of(ty)=>
-        __pb::merge_keeping_unknown::<__pb::Enum::<#ty>>(&mut self.#ident, #unknown, &field)
+        __pb::merge_keeping_unknown::<__pb::Enum::<#ty>>(
+            &mut self.#ident, #unknown, &field, context,
+        )
     }
 }
 

@@ -16,7 +16,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::merge::charge_bytes;
+use super::merge::{charge_bytes, charge_message};
 use super::nested::within;
 use super::{
     Bool, Bytes, BytesValue, Double, Encode, Encoder, Enum, Fixed32, Fixed64, Float, Group, Int32,
@@ -483,7 +483,7 @@ macro_rules! messages {
             ) -> Understood {
                 let Value::$wire(body) = field.value else { return Ok(false) };
                 if slot.is_none() {
-                    charge_bytes(M::FOOTPRINT, context)?;
+                    charge_message(M::FOOTPRINT, context)?;
                     fill(slot);
                 }
                 match slot {
@@ -498,7 +498,7 @@ macro_rules! messages {
                 context: DecodeContext<'_>,
             ) -> Understood {
                 let Value::$wire(body) = field.value else { return Ok(false) };
-                charge_bytes(M::FOOTPRINT, context)?;
+                charge_message(M::FOOTPRINT, context)?;
                 append(slot);
                 match slot.last_mut() {
                     Some(message) => merge_nested(&mut &mut *message, field, body, context),
@@ -515,7 +515,7 @@ macro_rules! messages {
             ) -> Understood {
                 let Value::$wire(body) = field.value else { return Ok(false) };
                 if slot.as_mut().and_then(open).is_none() {
-                    charge_bytes(M::FOOTPRINT, context)?;
+                    charge_message(M::FOOTPRINT, context)?;
                     fill_variant(slot, make);
                 }
                 match slot.as_mut().and_then(open) {

@@ -102,7 +102,9 @@ macro_rules! __compact {
                     )*
                     _ => $crate::rt::owned::Ok(false),
                 };
-                $crate::rt::owned::keep_unknown(understood, &mut self.unknown_fields, field)
+                $crate::rt::owned::keep_unknown(
+                    understood, &mut self.unknown_fields, field, context,
+                )
             }
         }
 

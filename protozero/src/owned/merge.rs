@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::scalar::ReadPacked;
-use super::{Kind, MergeOneof, Read};
+use super::{Holds, Kind, MergeOneof, Read};
 use crate::decode::{DecodeContext, Field};
 use crate::error::{DecodeErrorKind, ReadError};
 use crate::unknown::UnknownFields;
@@ -11,20 +11,26 @@ use crate::unknown::UnknownFields;
 /// Numbers need no charge: their size is in proportion to their encoding.
 const UNCHARGED_BYTES_MAX: usize = 8;
 
-/// Charges the memory of a struct, which it takes even without fields.
+/// Charges the memory of a value, which it takes even without fields.
 #[inline]
 fn charge<K: Kind>(context: DecodeContext<'_>) -> Result<(), ReadError> {
-    charge_bytes(K::FOOTPRINT, context)
+    if const { matches!(K::HOLDS, Holds::Message(_)) } {
+        charge_message(K::FOOTPRINT, context)
+    } else {
+        charge_bytes(K::FOOTPRINT, context)
+    }
 }
 
-/// Charges a struct of so many bytes.
+/// Charges the struct of a message, of so many bytes.
+#[inline]
+pub(super) fn charge_message(bytes: usize, context: DecodeContext<'_>) -> Result<(), ReadError> {
+    context.grow(bytes).map_err(|kind| kind.at(0))
+}
+
+/// Charges a value of so many bytes.
 #[inline]
 pub(super) fn charge_bytes(bytes: usize, context: DecodeContext<'_>) -> Result<(), ReadError> {
-    if bytes > UNCHARGED_BYTES_MAX {
-        context.grow(bytes).map_err(|kind| kind.at(0))
-    } else {
-        Ok(())
-    }
+    if bytes > UNCHARGED_BYTES_MAX { charge_message(bytes, context) } else { Ok(()) }
 }
 
 /// Decodes into a member that always has a value.
@@ -111,9 +117,10 @@ pub fn merge_keeping_unknown<K: ReadPacked>(
     slot: &mut Vec<K::Owned>,
     unknown: Option<&mut UnknownFields>,
     field: &Field<'_>,
+    context: DecodeContext<'_>,
 ) -> Result<bool, ReadError> {
     let before = slot.len();
-    K::merge_keeping_unknown(slot, unknown, field).map_err(|error| {
+    K::merge_keeping_unknown(slot, unknown, field, context).map_err(|error| {
         slot.truncate(before);
         error.kind.at(0)
     })
@@ -124,18 +131,18 @@ pub fn merge_known<K: ReadPacked>(
     slot: &mut Vec<K::Owned>,
     unknown: &mut UnknownFields,
     field: &Field<'_>,
-    _: DecodeContext<'_>,
+    context: DecodeContext<'_>,
 ) -> Result<bool, ReadError> {
-    merge_keeping_unknown::<K>(slot, Some(unknown), field)
+    merge_keeping_unknown::<K>(slot, Some(unknown), field, context)
 }
 
 /// [`merge_keeping_unknown`] for structs without unknown fields.
 pub fn merge_dropping<K: ReadPacked>(
     slot: &mut Vec<K::Owned>,
     field: &Field<'_>,
-    _: DecodeContext<'_>,
+    context: DecodeContext<'_>,
 ) -> Result<bool, ReadError> {
-    merge_keeping_unknown::<K>(slot, None, field)
+    merge_keeping_unknown::<K>(slot, None, field, context)
 }
 
 /// Decodes a member of a oneof.
@@ -175,20 +182,26 @@ pub fn keep_unknown(
     understood: Result<bool, ReadError>,
     unknown: &mut UnknownFields,
     field: &Field<'_>,
+    context: DecodeContext<'_>,
 ) -> Result<(), ReadError> {
     if !understood? {
-        return keep_unknown_slow(unknown, field.raw);
+        return keep_unknown_slow(unknown, field.raw, context);
     }
     Ok(())
 }
 
 #[cold]
 #[inline(never)]
-fn keep_unknown_slow(unknown: &mut UnknownFields, raw: &[u8]) -> Result<(), ReadError> {
+fn keep_unknown_slow(
+    unknown: &mut UnknownFields,
+    raw: &[u8],
+    context: DecodeContext<'_>,
+) -> Result<(), ReadError> {
     // A field that was parsed from JSON has no bytes that could be kept.
     if raw.is_empty() {
         return Err(DecodeErrorKind::WireTypeMismatch.at(0));
     }
+    context.grow(unknown.growth(raw.len())).map_err(|kind| kind.at(0))?;
     unknown.push_encoded(raw);
     Ok(())
 }

@@ -127,7 +127,7 @@ macro_rules! __owned {
                     )*
                     _ => $crate::rt::owned::Ok(false),
                 };
-                $crate::rt::unknown!(keep understood, field, self $(without $none)?)
+                $crate::rt::unknown!(keep understood, field, context, self $(without $none)?)
             }
         }
 
@@ -167,10 +167,15 @@ macro_rules! __unknown {
     (show $message:ident without $none:ident) => {
         $crate::rt::owned::None
     };
-    (keep $understood:ident, $field:ident, $message:ident) => {
-        $crate::rt::owned::keep_unknown($understood, &mut $message.unknown_fields, &$field)
+    (keep $understood:ident, $field:ident, $context:ident, $message:ident) => {
+        $crate::rt::owned::keep_unknown(
+            $understood,
+            &mut $message.unknown_fields,
+            &$field,
+            $context,
+        )
     };
-    (keep $understood:ident, $field:ident, $message:ident without $none:ident) => {
+    (keep $understood:ident, $field:ident, $context:ident, $message:ident without $none:ident) => {
         $crate::rt::owned::drop_unknown($understood)
     };
 }

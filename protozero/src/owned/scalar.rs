@@ -8,7 +8,7 @@ use crate::decode::{DecodeContext, Field, Value};
 use crate::error::{DecodeErrorKind, ReadError};
 use crate::message::Enumeration;
 use crate::unknown::UnknownFields;
-use crate::wire::zigzag;
+use crate::wire::{varint, zigzag};
 
 /// Kinds that are decoded from packed fields.
 pub trait ReadPacked: Packable {
@@ -21,6 +21,7 @@ pub trait ReadPacked: Packable {
         into: &mut Vec<Self::Owned>,
         _unknown: Option<&mut UnknownFields>,
         field: &Field<'_>,
+        _context: DecodeContext<'_>,
     ) -> Result<bool, ReadError> {
         Self::merge_elements(into, field.value)
     }
@@ -181,6 +182,7 @@ impl<E: Enumeration> ReadPacked for Enum<E> {
         into: &mut Vec<E>,
         unknown: Option<&mut UnknownFields>,
         field: &Field<'_>,
+        context: DecodeContext<'_>,
     ) -> Result<bool, ReadError> {
         let Ok(run) = field.value.varints() else { return Ok(false) };
         let mut strangers = Vec::new();
@@ -194,6 +196,8 @@ impl<E: Enumeration> ReadPacked for Enum<E> {
         }
         if let Some(unknown) = unknown {
             for number in strangers {
+                let len = varint::len(u64::from(field.number) << 3) + varint::len(number);
+                context.grow(unknown.growth(len)).map_err(|kind| kind.at(0))?;
                 unknown.push_varint(field.number, number);
             }
         }

@@ -94,7 +94,7 @@ macro_rules! __view {
                     )*
                     _ => $crate::rt::owned::Ok(false),
                 };
-                $crate::rt::unknown!(keep understood, field, self $(without $none)?)
+                $crate::rt::unknown!(keep understood, field, context, self $(without $none)?)
             }
         }
 

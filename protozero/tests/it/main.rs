@@ -13,6 +13,8 @@ mod encoding;
 mod kinds;
 #[cfg(feature = "derive")]
 mod large;
+#[cfg(feature = "alloc")]
+mod memory;
 #[cfg(feature = "derive")]
 mod props;
 #[cfg(all(feature = "derive", feature = "bytes"))]
