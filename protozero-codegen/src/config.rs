@@ -172,6 +172,11 @@ pub struct Config {
     /// Path by which generated code finds `protozero-tonic`, such as `::my_sdk::protozero_tonic`. Empty: the receiving
     /// crate depends on it under the name `protozero_tonic`.
     pub grpc_runtime: String,
+    /// Bytes of memory that the structs of a message may take which a client or a server of gRPC receives, as
+    /// `protozero::DecodeOptions::memory_max` counts them. None is the limit of `Message::decode`: 32 MiB and 512 bytes
+    /// for each byte of the message, but at most 512 MiB. So a server that takes messages of 4 MiB, tonic's default,
+    /// may need 512 MiB for each request that it decodes at the same time, unless a limit is set.
+    pub grpc_memory_max: Option<usize>,
     /// Where `bytes` fields are `bytes::Bytes`, which is cloned without a copy, instead of `Vec<u8>`. Full names as for
     /// attributes below: `pkg.Blob.data` is one field (or a member of a oneof, or the values of a map), `pkg.Blob` a
     /// whole message, `pkg` a package, `.` the schema. The receiving crate's `protozero` needs its feature `bytes`.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use protozero::{DecodeError, Message, WriteError};
+use protozero::{DecodeError, DecodeOptions, Message, WriteError};
 use tonic::Status;
 use tonic::codec::{BufferSettings, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
@@ -17,10 +17,12 @@ pub use tonic;
 /// encoded (more than 2 GiB, or more levels than decoders accept). tonic checks the size of messages before and after
 /// this codec: `max_decoding_message_size`, 4 MiB unless the client or server says otherwise, and
 /// `max_encoding_message_size`. Memory for the structs of a message is limited as in
-/// [`Message::decode`]. Fields of type `Bytes` and `SharedStr` share the buffer of the connection: see
+/// [`Message::decode`], which a message of one megabyte may drive to 512 MiB; [`Codec::limits`] and [`CodecWithin`] have
+/// other limits. Fields of type `Bytes` and `SharedStr` share the buffer of the connection: see
 /// [`Message::decode_buf`].
 pub struct Codec<E, D> {
     buffers: BufferSettings,
+    limits: DecodeOptions,
     messages: PhantomData<fn(E) -> D>,
 }
 
@@ -28,7 +30,14 @@ impl<E, D> Codec<E, D> {
     /// With other buffers than tonic's default.
     #[must_use]
     pub fn new(buffers: BufferSettings) -> Self {
-        Self { buffers, messages: PhantomData }
+        Self { buffers, limits: DecodeOptions::new(), messages: PhantomData }
+    }
+
+    /// With other limits for messages that are received: levels, and memory for their structs. A message above them is
+    /// [`Status::internal`].
+    #[must_use]
+    pub fn limits(self, limits: DecodeOptions) -> Self {
+        Self { limits, ..self }
     }
 }
 
@@ -40,13 +49,15 @@ impl<E, D> Default for Codec<E, D> {
 
 impl<E, D> Clone for Codec<E, D> {
     fn clone(&self) -> Self {
-        Self::new(self.buffers)
+        Self::new(self.buffers).limits(self.limits)
     }
 }
 
 impl<E, D> fmt::Debug for Codec<E, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Codec").field("buffers", &self.buffers).finish_non_exhaustive()
+        let Self { buffers, limits, .. } = self;
+        let mut f = f.debug_struct("Codec");
+        f.field("buffers", buffers).field("limits", limits).finish_non_exhaustive()
     }
 }
 
@@ -65,7 +76,49 @@ where
     }
 
     fn decoder(&mut self) -> Self::Decoder {
-        MessageDecoder { buffers: self.buffers, message: PhantomData }
+        MessageDecoder { buffers: self.buffers, limits: self.limits, message: PhantomData }
+    }
+}
+
+/// [`Codec`], with `MEMORY` bytes of memory for the structs of a message that is received, as
+/// [`DecodeOptions::memory_max`] counts them. Generated code uses it if the generator was told a limit
+/// (`Build::grpc_memory_max`).
+pub struct CodecWithin<E, D, const MEMORY: usize>(Codec<E, D>);
+
+impl<E, D, const MEMORY: usize> Default for CodecWithin<E, D, MEMORY> {
+    fn default() -> Self {
+        Self(Codec::default().limits(DecodeOptions::new().memory_max(MEMORY)))
+    }
+}
+
+impl<E, D, const MEMORY: usize> Clone for CodecWithin<E, D, MEMORY> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<E, D, const MEMORY: usize> fmt::Debug for CodecWithin<E, D, MEMORY> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CodecWithin").field(&self.0).finish()
+    }
+}
+
+impl<E, D, const MEMORY: usize> tonic::codec::Codec for CodecWithin<E, D, MEMORY>
+where
+    E: Message + Send + 'static,
+    D: Message + Send + 'static,
+{
+    type Encode = E;
+    type Decode = D;
+    type Encoder = MessageEncoder<E>;
+    type Decoder = MessageDecoder<D>;
+
+    fn encoder(&mut self) -> Self::Encoder {
+        self.0.encoder()
+    }
+
+    fn decoder(&mut self) -> Self::Decoder {
+        self.0.decoder()
     }
 }
 
@@ -97,6 +150,7 @@ impl<M> fmt::Debug for MessageEncoder<M> {
 /// The half of [`Codec`] that receives.
 pub struct MessageDecoder<M> {
     buffers: BufferSettings,
+    limits: DecodeOptions,
     message: PhantomData<fn() -> M>,
 }
 
@@ -106,7 +160,7 @@ impl<M: Message> Decoder for MessageDecoder<M> {
 
     fn decode(&mut self, input: &mut DecodeBuf<'_>) -> Result<Option<M>, Status> {
         // Takes the message out of the buffer, without a copy.
-        M::decode_buf(input).map(Some).map_err(|error| not_received(&error))
+        self.limits.decode_buf(input).map(Some).map_err(|error| not_received(&error))
     }
 
     fn buffer_settings(&self) -> BufferSettings {
@@ -116,7 +170,9 @@ impl<M: Message> Decoder for MessageDecoder<M> {
 
 impl<M> fmt::Debug for MessageDecoder<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MessageDecoder").field("buffers", &self.buffers).finish_non_exhaustive()
+        let Self { buffers, limits, .. } = self;
+        let mut f = f.debug_struct("MessageDecoder");
+        f.field("buffers", buffers).field("limits", limits).finish_non_exhaustive()
     }
 }
 

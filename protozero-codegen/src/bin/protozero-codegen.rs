@@ -17,6 +17,7 @@ usage: protozero-codegen [options] FILE.proto...
                           which is all of them but view [owned]
       --grpc A+B          code for tonic: of client, connect, server; or all (this program
                           needs the feature grpc)
+      --grpc-memory-max N bytes of memory for the structs of a message that it receives
       --grpc-runtime PATH where that code finds protozero_tonic
       --open-enums        make all enums open, whatever the schema says
       --compact           owned messages have half the code, and are decoded slower
@@ -73,7 +74,7 @@ const SWITCHES: [&str; 7] = [
 ];
 
 /// Options with a value.
-const WITH_VALUE: [&str; 21] = [
+const WITH_VALUE: [&str; 22] = [
     "api-kinds",
     "boxed",
     "bytes",
@@ -86,6 +87,7 @@ const WITH_VALUE: [&str; 21] = [
     "flat",
     "grpc",
     "grpc-feature",
+    "grpc-memory-max",
     "grpc-runtime",
     "hash-map",
     "message-attribute",

@@ -127,6 +127,13 @@ impl Build {
         self
     }
 
+    /// See [`Config::grpc_memory_max`].
+    #[must_use]
+    pub fn grpc_memory_max(mut self, bytes: usize) -> Self {
+        self.config.grpc_memory_max = Some(bytes);
+        self
+    }
+
     /// See [`Config::compact`].
     #[must_use]
     pub fn compact(mut self, compact: bool) -> Self {

@@ -11,6 +11,7 @@
 //! - `open_enums`, `lazy_utf8`, `prost_names`, `plain_types`, `compact`, `serde`, `generate_well_known` and `names` (on
 //!   unless `names=false`), alone or with `=true` or `=false`;
 //! - `grpc=A+B` of `client`, `connect`, `server`, `all`: see [`Config::grpc`];
+//! - `grpc_memory_max=BYTES`: see [`Config::grpc_memory_max`];
 //! - `root=crate::schema`;
 //! - `flat=PACKAGE`, repeatable: see [`Config::flat`];
 //! - `text_feature=NAME`, `reader_feature=NAME` and `grpc_feature=NAME`: descriptors, readers, or clients and servers
@@ -128,6 +129,10 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
             }
         }
         "grpc" => config.grpc = grpc(value)?,
+        "grpc_memory_max" => match value.parse() {
+            Ok(bytes) => config.grpc_memory_max = Some(bytes),
+            Err(_) => return Err(format!("{name} wants a number of bytes, not {value:?}")),
+        },
         "open_enums" => config.open_enums = switch(name, value)?,
         "generate_well_known" => config.generate_well_known = switch(name, value)?,
         "names" => config.names = switch(name, value)?,

@@ -18,6 +18,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         .option("grpc_runtime=crate::again::tonic_of_ours")?
         .out_dir(out.join("clients"))
         .compile(&["proto/root.proto"], &["proto"])?;
+    // With less memory for messages that are received.
+    Build::new()
+        .option("grpc=all")?
+        .option("grpc_memory_max=1048576")?
+        .out_dir(out.join("within"))
+        .compile(&["within.proto"], &["proto"])?;
     // Names that those of prost are aliases of, also for schemas that need care.
     let like_prost = Build::new().prost_names(true).plain_types(true).grpc(Grpc::ALL);
     like_prost.out_dir(out.join("like_prost")).compile(

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use super::{ParseOptions, PrintError, PrintOptions, parse, print, print_bytes, write_bytes};
 use crate::message::Message;
 use crate::named::Named;
+use crate::options::DecodeOptions;
 use crate::reflect::Reflect;
 use crate::text::TextErrors;
 
@@ -86,11 +87,22 @@ pub fn from_str_with<M: Message + Named + 'static>(
     options: &ParseOptions<'_>,
 ) -> Result<M, TextErrors> {
     let descriptor = M::descriptor();
-    if let Some(message) = parse::direct(&descriptor, text) {
+    if let Some(message) = parse::direct(&descriptor, text, options.memory_max) {
         return Ok(message);
     }
     let bytes = parse::parse_text(&descriptor, text, options)?;
-    M::decode(&bytes).map_err(|error| parse::not_decoded(&error, text.as_bytes(), options))
+    decode(&bytes, text.as_bytes(), options)
+}
+
+/// Decodes what `text` became.
+fn decode<M: Message>(
+    bytes: &[u8],
+    text: &[u8],
+    options: &ParseOptions<'_>,
+) -> Result<M, TextErrors> {
+    let limits = DecodeOptions::new();
+    let limits = options.memory_max.map_or(limits, |bytes| limits.memory_max(bytes));
+    limits.decode(bytes).map_err(|error| parse::not_decoded(&error, text, options))
 }
 
 /// [`from_str`] for bytes.
@@ -114,5 +126,5 @@ pub fn from_slice_with<M: Message + Named + 'static>(
     }
     // The parser of bytes makes the error, with its place.
     let bytes = parse::parse(&M::descriptor(), text, options)?;
-    M::decode(&bytes).map_err(|error| parse::not_decoded(&error, text, options))
+    decode(&bytes, text, options)
 }

@@ -21,10 +21,17 @@ pub struct ParseOptions<'a> {
     /// Skip unknown fields, and fields and elements with an unknown name of an enum, instead of refusing them. A known
     /// field with a wrong type is still an error.
     pub ignore_unknown: bool,
+    /// Bytes of memory that the message may take: for structs as
+    /// [`DecodeOptions::memory_max`](crate::DecodeOptions::memory_max) counts them, for dynamic messages as
+    /// [`DynamicMessage::decode`](crate::dynamic::DynamicMessage::decode) does. A message that takes more is an error.
+    /// None is the limit of [`Message::decode`](crate::Message::decode), or of `DynamicMessage::decode`. Not counted is
+    /// what parsing itself needs: at most a few times the length of the text. [`json::parse`](crate::json::parse)
+    /// makes no message and has no such limit.
+    pub memory_max: Option<usize>,
 }
 
 impl Default for ParseOptions<'_> {
     fn default() -> Self {
-        Self { file: "<json>", ignore_unknown: false }
+        Self { file: "<json>", ignore_unknown: false, memory_max: None }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use protozero::descriptor::{Label, MessageDescriptor, Presence};
-use protozero::json::{self, PrintOptions};
+use protozero::json::{self, ParseOptions, PrintOptions};
 use protozero::text;
 use protozero::{Enumeration, Message, MessageView, Named, Oneof, Reflect, UnknownFields};
 
@@ -266,4 +266,22 @@ fn errors_and_reflection_have_the_names() {
 fn a_struct_without_a_name_needs_none_inside() {
     let message = Unnamed { deeper: Some(Nameless::One(Box::default())) };
     assert_eq!(message.encode_to_vec(), b"\x0a\x00");
+}
+
+/// The limit holds for a text that becomes a struct at once, and for one that is parsed with more care.
+#[test]
+fn memory_is_that_of_the_options() {
+    let lines = format!("\"lines\":[{}{{}}]", "{},".repeat(999));
+    let within = |text: &str, memory_max| {
+        let options = ParseOptions { ignore_unknown: true, memory_max, ..ParseOptions::default() };
+        json::from_str_with::<Order>(text, &options)
+    };
+    for text in [format!("{{{lines}}}"), format!("{{\"nobody\":1,{lines}}}")] {
+        let enough = 1000 * size_of::<Line>();
+        for memory_max in [None, Some(enough)] {
+            assert_eq!(within(&text, memory_max).unwrap().lines.len(), 1000);
+        }
+        let error = within(&text, Some(enough - 1)).unwrap_err().to_string();
+        assert!(error.contains("memory"), "{error}");
+    }
 }

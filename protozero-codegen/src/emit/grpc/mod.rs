@@ -72,7 +72,11 @@ pub(super) fn emit(cx: &Context<'_>, service: &Service) -> TokenStream {
         "" => "::protozero_tonic",
         other => other,
     };
-    let stub = Stub::new(cx, service, &format!("{runtime}::Codec"));
+    let codec = match cx.config.grpc_memory_max {
+        Some(bytes) => format!("{runtime}::CodecWithin::<_, _, {bytes}>"),
+        None => format!("{runtime}::Codec"),
+    };
+    let stub = Stub::new(cx, service, &codec);
     let mut builder = CodeGenBuilder::new();
     builder.build_transport(grpc.connect);
     let runtime = path(runtime);

@@ -31,6 +31,18 @@ fn check(options: &[&str]) -> String {
 }
 
 #[test]
+fn messages_that_are_received_have_a_limit() {
+    let code = check(&["grpc=all", "grpc_memory_max=1048576"]);
+    let code = code.replace(' ', "").replace(",>", ">");
+    let within = "::protozero_tonic::CodecWithin::<_,_,1048576>::default()";
+    // Five methods of one service and one of another, on both sides.
+    assert_eq!(code.matches(within).count(), 12, "{code}");
+    assert!(!code.contains("::Codec::default()"), "{code}");
+    let refused = set(&mut Config::default(), "grpc_memory_max=much").unwrap_err();
+    assert!(refused.contains("a number of bytes"), "{refused}");
+}
+
+#[test]
 fn a_service_has_a_client_and_a_server() {
     let code = check(&["grpc=all"]);
     for part in [

@@ -10,6 +10,11 @@ pub mod again {
     include!(concat!(env!("OUT_DIR"), "/clients/mod.rs"));
 }
 
+/// With a limit of memory.
+pub mod within {
+    include!(concat!(env!("OUT_DIR"), "/within/mod.rs"));
+}
+
 /// With the names of prost.
 pub mod like_prost {
     include!(concat!(env!("OUT_DIR"), "/like_prost/mod.rs"));

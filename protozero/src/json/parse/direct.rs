@@ -33,8 +33,12 @@ use crate::message::Message;
 use crate::owned::Merge;
 use crate::wire::tag::LEN;
 
-/// The message that `text` is, or none if it must be parsed with more care.
-pub(in crate::json) fn parse<M: Message>(descriptor: &MessageDescriptor, text: &str) -> Option<M> {
+/// The message that `text` is, or none if it must be parsed with more care. It may take `memory_max` bytes.
+pub(in crate::json) fn parse<M: Message>(
+    descriptor: &MessageDescriptor,
+    text: &str,
+    memory_max: Option<usize>,
+) -> Option<M> {
     let source = Source {
         schema: &descriptor.pool().0,
         text: text.as_bytes(),
@@ -42,7 +46,8 @@ pub(in crate::json) fn parse<M: Message>(descriptor: &MessageDescriptor, text: &
         pending: Cell::new(Pending::Nothing),
         left: Cell::new(None),
     };
-    let memory = DecodeMemory::with_json(growth_of(text.len()), &source);
+    let memory_max = memory_max.unwrap_or_else(|| growth_of(text.len()));
+    let memory = DecodeMemory::with_json(memory_max, &source);
     let context = DecodeContext::new().with_growth(&memory);
     let mut message = M::default();
     let mut text = Text::new(text.as_bytes());

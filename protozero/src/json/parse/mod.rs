@@ -29,8 +29,9 @@ use super::place;
 use super::print::Seen;
 use super::table::{Field, Form, Shape, Table};
 use crate::decode::limits::DEPTH_MAX;
+use crate::decode::{DecodeContext, DecodeMemory};
 use crate::dynamic::schema::{FieldAt, Schema, Symbol, Type};
-use crate::dynamic::{DynamicMessage, MessageDescriptor};
+use crate::dynamic::{DynamicMessage, MEMORY_MAX, MessageDescriptor};
 use crate::error::DecodeError;
 use crate::text::error::{TextError, TextErrors, nearest, quote};
 use crate::wire::tag::{BEGIN_GROUP, END_GROUP, LEN, VARINT};
@@ -81,7 +82,12 @@ pub(super) fn message(
     options: &ParseOptions<'_>,
 ) -> Result<DynamicMessage, TextErrors> {
     let bytes = parse(&descriptor, text, options)?;
-    DynamicMessage::decode(descriptor, &bytes).map_err(|error| not_decoded(&error, text, options))
+    let memory = DecodeMemory::new(options.memory_max.unwrap_or(MEMORY_MAX));
+    let mut message = DynamicMessage::new(descriptor);
+    match message.merge_within(&bytes, DecodeContext::new().with_growth(&memory)) {
+        Ok(()) => Ok(message),
+        Err(error) => Err(not_decoded(&error, text, options)),
+    }
 }
 
 /// The error of a text whose bytes are refused, such as those of a message that would take too much memory. Offsets in

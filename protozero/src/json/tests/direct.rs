@@ -296,7 +296,7 @@ fn parsed<M: Message + Named + 'static>(text: &str) -> Option<M> {
 /// Parses `text` as a struct and as bytes. `is_direct`: without the bytes.
 #[track_caller]
 pub(super) fn reads<M: Message + Named + 'static>(text: &str, is_direct: bool) {
-    let direct = parse::direct::<M>(&M::descriptor(), text);
+    let direct = parse::direct::<M>(&M::descriptor(), text, None);
     assert_eq!(direct.is_some(), is_direct, "{text}");
     assert!(direct.is_none() || direct == parsed(text), "{text}");
     assert_eq!(from_str(text).ok(), parsed::<M>(text), "{text}");
@@ -448,7 +448,7 @@ proptest! {
                 text.replace_range(at..end, &piece);
             }
         }
-        if let Some(message) = parse::direct::<All>(&All::descriptor(), &text) {
+        if let Some(message) = parse::direct::<All>(&All::descriptor(), &text, None) {
             let by_bytes = parsed(&text);
             prop_assert_eq!(Some(message), by_bytes, "{}", text);
         }

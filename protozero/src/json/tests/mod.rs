@@ -331,6 +331,21 @@ fn unknown_names_can_be_skipped() {
 }
 
 #[test]
+fn memory_is_that_of_the_options() {
+    let all = pool(EVERYTHING).message("e.All").expect("e.All");
+    let text = format!(r#"{{"child":{}{{}}{}}}"#, r#"{"child":"#.repeat(50), "}".repeat(50));
+    let within = |memory_max| {
+        let options = ParseOptions { memory_max, ..Default::default() };
+        DynamicMessage::from_json_with(all.clone(), &text, &options)
+    };
+    for memory_max in [None, Some(1 << 20)] {
+        within(memory_max).expect("a message");
+    }
+    let error = within(Some(1 << 10)).expect_err("fifty messages in a kilobyte");
+    assert!(error.to_string().contains("too large"), "{error}");
+}
+
+#[test]
 fn levels_are_bounded() {
     let everything = pool(EVERYTHING);
     let nested =

@@ -5,12 +5,38 @@ use echo::example::echo::v1::Echo::client::EchoClient;
 use echo::example::echo::v1::Echo::server::EchoServer;
 use echo::example::echo::v1::Payload;
 use protozero::Message;
-use tonic::Code;
+use tonic::{Code, Request, Response, Status};
+use wire::within::within::Counter::client::CounterClient;
+use wire::within::within::Counter::server::{Counter as CounterOfServer, CounterServer};
+use wire::within::within::{List, List_Element, Total};
 
 use crate::served::channel;
 
 fn payload() -> Payload {
     Payload { data: vec![1; 5000], ..Payload::default() }
+}
+
+/// Counts elements.
+struct Counter;
+
+#[tonic::async_trait]
+impl CounterOfServer for Counter {
+    async fn count(&self, request: Request<List>) -> Result<Response<Total>, Status> {
+        let count = request.get_ref().elements.len().try_into().expect("a small number");
+        Ok(Response::new(Total { count, ..Total::default() }))
+    }
+}
+
+/// An element takes two bytes on the wire and a struct in memory, of which a megabyte is allowed.
+#[tokio::test]
+async fn a_server_takes_no_more_memory_than_it_was_made_for() {
+    let mut client = CounterClient::new(channel(CounterServer::new(Counter)).await);
+    let fits = (1 << 20) / size_of::<List_Element>();
+    let of = |count| List { elements: vec![List_Element::default(); count], ..List::default() };
+    assert_eq!(client.count(of(fits)).await.unwrap().get_ref().count as usize, fits);
+    let refused = client.count(of(fits + 1)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Internal, "{refused}");
+    assert!(refused.message().contains("memory"), "{refused}");
 }
 
 /// The default of tonic.
