@@ -38,8 +38,7 @@ fn costs(error: &DecodeError) -> bool {
     )
 }
 
-/// `bytes` as an owned message and as a dynamic one, which must agree. They may write fields in another order: owned
-/// messages keep members of a oneof together, dynamic ones sort by number.
+/// `bytes` as an owned message and as a dynamic one, which must agree.
 fn both<M: Message>(descriptor: MessageDescriptor, bytes: &[u8]) -> Option<M> {
     match (M::decode(bytes), DynamicMessage::decode(descriptor, bytes)) {
         (Ok(owned), Ok(dynamic)) => {

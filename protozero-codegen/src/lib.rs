@@ -13,7 +13,8 @@
 //! A message has up to four kinds of API, none of which needs the others (see [`ApiKinds`]): an *owned* struct, which
 //! encodes and decodes as a derived one does, a *view*, which is such a struct and borrows its strings and bytes, a
 //! zero-copy *writer* and a zero-copy *reader*. There are also enums, services, and static descriptors for the text
-//! format. Generated code is safe, and compiles and documents without a warning.
+//! format. Generated code is safe, and compiles and documents without a warning; it allows what is a matter of style or use
+//! (`clippy::all`, `deprecated`, `missing_docs`, `nonstandard_style`, `unused`).
 //!
 //! # The schema language
 //!

@@ -25,7 +25,7 @@
 //! # Order
 //!
 //! Encoding is deterministic: equal values have equal bytes, on every machine and in every version
-//! with the same schema. All of these write the same bytes for the same value: generated and derived
+//! with the same schema. (Rust takes `0.0` and `-0.0` for equal; they are two values here.) All of these write the same bytes for the same value: generated and derived
 //! structs, dynamic messages, and the text and JSON parsers.
 //!
 //! - Fields have the order of their numbers, the member of a oneof included. The order of
@@ -36,7 +36,9 @@
 //! - A field without presence is left out if it is zero (`-0.0` is not); a field with presence is
 //!   written if it is set.
 //! - Lengths and varints are in their shortest form; a list is packed if the schema says so.
-//! - Unknown fields come last in their message, unchanged, in the order in which they were decoded.
+//! - Unknown fields come last in their message, unchanged, in the order in which they were decoded. Of a
+//!   list of a closed enum, a number that the enum lacks becomes a field of its own, in its shortest form;
+//!   a dynamic message leaves the bytes of one that was not packed as they are.
 //!   Extensions in a struct are unknown fields. A dynamic message with a schema of the extensions
 //!   sorts them among the other fields.
 //!

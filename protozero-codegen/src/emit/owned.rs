@@ -92,6 +92,16 @@ fn doc(cx: &Context<'_>, message: &Message, full: &str) -> TokenStream {
     quote! { #doc #[doc = ""] #[doc = #text] }
 }
 
+/// The sentence at a field whose plain type has no place for unknown fields.
+fn drops_inside(cx: &Context<'_>, f: &Field) -> TokenStream {
+    let is_unit = matches!(f.kind, Kind::Message(id) if cx.is_unit(id));
+    if !is_unit && cx.wrapped(f).is_none() {
+        return TokenStream::new();
+    }
+    let blank = (!f.comment.is_empty()).then(|| quote! { #[doc = ""] });
+    quote! { #blank #[doc = " Decoding drops unknown fields inside."] }
+}
+
 /// The field for unknown ones.
 fn unknown(cx: &Context<'_>, full: &str) -> TokenStream {
     let attributes = cx.field_attributes(&format!("{full}.unknown_fields"));
@@ -143,7 +153,7 @@ pub(super) fn table(cx: &Context<'_>, name: &str, ty: &str, lines: &[Line<'_>]) 
 }
 
 fn field(cx: &Context<'_>, message: &Message, f: &Field, name: &proc_macro2::Ident) -> TokenStream {
-    let doc = docs(&f.comment, f.deprecated);
+    let (doc, drops) = (docs(&f.comment, f.deprecated), drops_inside(cx, f));
     let full = format!("{}.{}", message.path.full(), f.name);
     let attributes = cx.field_attributes(&full);
     if let Some((key, value)) = cx.schema.map_entry(f) {
@@ -165,7 +175,7 @@ fn field(cx: &Context<'_>, message: &Message, f: &Field, name: &proc_macro2::Ide
             None => quote! { Option<#scalar> },
         },
     };
-    quote! { #doc #gate #attributes pub #name: #ty, }
+    quote! { #doc #drops #gate #attributes pub #name: #ty, }
 }
 
 /// The type through which a message holds the one in its singular field, whose full name is `full`.
@@ -277,7 +287,7 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
             let full = format!("{outer}.{}", f.name);
             let text = format!("{variant} = {} as {};", f.number, kind(cx, &full, f));
             lines.push((f.number, (cx.gate_feature(f), text)));
-            let doc = docs(&f.comment, f.deprecated);
+            let (doc, drops) = (docs(&f.comment, f.deprecated), drops_inside(cx, f));
             let scalar = held(cx, &full, f);
             let ty = if cx.is_boxed(f) {
                 quote! { Box<#scalar> }
@@ -286,7 +296,7 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
             };
             let gate = cx.gate(f);
             let attributes = cx.member_attributes(&outer, &oneof.name, &f.name);
-            quote! { #doc #gate #attributes #variant(#ty), }
+            quote! { #doc #drops #gate #attributes #variant(#ty), }
         })
         .collect();
     lines.sort();

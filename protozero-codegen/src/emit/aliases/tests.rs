@@ -103,3 +103,27 @@ fn a_name_that_is_not_full_is_told() {
     let error = error.unwrap_err();
     assert!(error.ends_with("; names are full: p.Order.sum"), "{error}");
 }
+
+/// A plain type has no place for unknown fields, and the field says so.
+#[test]
+fn a_field_that_loses_data_says_so() {
+    let text = "import \"google/protobuf/empty.proto\"; import \"google/protobuf/wrappers.proto\";
+        message Plain {
+          // The note.
+          google.protobuf.StringValue note = 1;
+          google.protobuf.Empty nothing = 2;
+          int32 count = 3;
+          oneof one { google.protobuf.Int32Value number = 4; }
+        }";
+    let plain = made("a.rs", text, |config| config.plain_types = true).unwrap();
+    let drops = "/// Decoding drops unknown fields inside.";
+    for part in [
+        format!("/// The note. /// {drops} pub note: Option<String>"),
+        format!("{drops} pub nothing: Option<()>"),
+        format!("{drops} Number(i32)"),
+    ] {
+        assert!(plain.contains(&part), "no {part} in {plain}");
+    }
+    assert_eq!(plain.matches(drops).count(), 3, "{plain}");
+    assert!(!made("a.rs", text, |_| {}).unwrap().contains(drops));
+}

@@ -43,6 +43,8 @@ fn main() -> Result<(), BuildError> {
         .field_attribute("pkg.Kinds.unknown_fields", "#[serde(skip)]")
         .field_attribute("pkg.Blob.unknown_fields", "#[serde(skip)]");
     with_serde.out_dir(out.join("with_serde")).compile(&protos, &["proto"])?;
+    let by_option = protozero_codegen::Build::new().serde();
+    by_option.out_dir(out.join("by_option")).compile(&protos, &["proto"])?;
     // row: `boxed("pkg.Order.inner")`
     let elsewhere = elsewhere.boxed(["pkg.Order.inner"]);
     // row: `bytes(["."])`

@@ -206,7 +206,7 @@ fn areas_can_be_left_out() {
     assert_eq!(Mixed::Request::decode(4, &[]).is_ok(), cfg!(all(feature = "lib", feature = "far")));
 }
 
-/// `Build::serde()` is all that it takes.
+/// `Build::serde()` is all that it takes, and `generate_well_known` for a schema that imports well-known types.
 #[test]
 fn messages_are_what_serde_reads_and_writes() {
     use crate::serde::kitchen::three::Plain_Shade;

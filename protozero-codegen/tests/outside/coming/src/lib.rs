@@ -12,6 +12,11 @@ pub mod like_prost {
     include!(concat!(env!("OUT_DIR"), "/like_prost/mod.rs"));
 }
 
+/// With the traits of serde by the option.
+pub mod by_option {
+    include!(concat!(env!("OUT_DIR"), "/by_option/mod.rs"));
+}
+
 /// With attributes.
 pub mod with_serde {
     include!(concat!(env!("OUT_DIR"), "/with_serde/mod.rs"));

@@ -224,6 +224,7 @@ fn generated_messages_and_prost() {
     // row: `type_attribute`, `message_attribute`, `enum_attribute`, `field_attribute`
     fn is_serialize(_: &impl serde::Serialize) {}
     is_serialize(&crate::with_serde::pkg::Order::default());
+    is_serialize(&crate::by_option::pkg::Order::default());
     // row: no extensions
     order.set_extension(&pkg::GIFT, &"ribbon".to_owned());
     assert_eq!(order.extension(&pkg::GIFT).unwrap().as_deref(), Some("ribbon"));
