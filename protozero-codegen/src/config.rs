@@ -109,7 +109,8 @@ pub struct Config {
     /// other fields, and the types have aliases at the paths that prost gives them. Fields of enums have its accessors:
     /// `kind()` and `set_kind(..)`, for lists `kinds()` and `push_kinds(..)`, for maps `get_kinds(..)` and
     /// `insert_kinds(..)`. In them a number without a name reads as the default. Other optional fields have `note()`:
-    /// the value, or the default. See [Names](crate#names). The names for attributes and `bytes` below are prost's,
+    /// the value, or the default. An alias or an accessor is left out where something else has its name, so a schema
+    /// that grows may take one away. See [Names](crate#names). The names for attributes and `bytes` below are prost's,
     /// too: `.pkg.Order` also matches what is inside, `v1.Order` is the end of a full name and matches nothing else,
     /// and a member of a oneof is `pkg.Order.paid_by.card`.
     pub prost_names: bool,

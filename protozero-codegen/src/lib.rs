@@ -13,8 +13,8 @@
 //! A message has up to four kinds of API, none of which needs the others (see [`ApiKinds`]): an *owned* struct, which
 //! encodes and decodes as a derived one does, a *view*, which is such a struct and borrows its strings and bytes, a
 //! zero-copy *writer* and a zero-copy *reader*. There are also enums, services, and static descriptors for the text
-//! format. Generated code is safe, and compiles and documents without a warning; it allows what is a matter of style or use
-//! (`clippy::all`, `deprecated`, `missing_docs`, `nonstandard_style`, `unused`).
+//! format. Generated code is safe, and compiles and documents without a warning; it allows `clippy::all`,
+//! `deprecated`, `missing_docs`, `nonstandard_style` and `unused`.
 //!
 //! # The schema language
 //!
@@ -69,7 +69,7 @@
 //!   gets an underscore, unless this is its whole name: `TraceWriter_`. So does a type in lower case with an
 //!   underscore, and a type or package with a name that generated code needs itself: `Option_`, `u32_`, `rt_`.
 //!   Underscores at the end of a package's name are doubled;
-//! - a field whose name ends as a derived setter (`_raw`, `_gather`) has a setter with an underscore: `w.image_raw_(1)`.
+//! - a field whose name ends as a derived setter (`_raw`, `_gather`) has a setter with an underscore: `image_raw_`.
 //!   So has a field with the name of a method of every writer (`append_field`, `from_scope`, `scope_mut`) or reader
 //!   (`bytes`, `clone`, `from_bytes`, `into_iter`, `iter`, `new`, `table`, `unknown_fields`). The encoded body of a
 //!   message field `append` is written by `append__raw`, as every writer has `append_raw`;
@@ -114,7 +114,8 @@
 //! `HttpServer`), and types have a second name at the path of prost: `order::Item`, `order::PaidBy`, `KvPair` for
 //! `KVPair`, and with gRPC `greeter_client::GreeterClient`. The names of types above stay, and are the promise: a
 //! second name is left out where something else has it. Enums and optional fields have prost's accessors: `kind()`,
-//! `set_kind(..)`, `note()`; of two accessors with one name, one is left out. Together with [`Config::drop_unknown_fields`],
+//! `set_kind(..)`, `note()`; of two accessors with one name, one is left out. Together with
+//! [`Config::drop_unknown_fields`],
 //! [`Config::hash_map`] and [`Config::plain_types`] most code that used prost compiles as it is, except for fields of
 //! enums, which are no `i32` here.
 //!

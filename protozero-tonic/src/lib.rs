@@ -17,8 +17,8 @@ pub use tonic;
 /// encoded (more than 2 GiB, or more levels than decoders accept). tonic checks the size of messages before and after
 /// this codec: `max_decoding_message_size`, 4 MiB unless the client or server says otherwise, and
 /// `max_encoding_message_size`. Memory for the structs of a message is limited as in
-/// [`Message::decode`], which a message of one megabyte may drive to 512 MiB; [`Codec::limits`] and [`CodecWithin`] have
-/// other limits. Fields of type `Bytes` and `SharedStr` share the buffer of the connection: see
+/// [`Message::decode`]: a message of one megabyte may take 512 MiB. [`Codec::limits`] and [`CodecWithin`] have other
+/// limits. Fields of type `Bytes` and `SharedStr` share the buffer of the connection: see
 /// [`Message::decode_buf`].
 pub struct Codec<E, D> {
     buffers: BufferSettings,

@@ -25,8 +25,9 @@
 //! # Order
 //!
 //! Encoding is deterministic: equal values have equal bytes, on every machine and in every version
-//! with the same schema. (Rust takes `0.0` and `-0.0` for equal; they are two values here.) All of these write the same bytes for the same value: generated and derived
-//! structs, dynamic messages, and the text and JSON parsers.
+//! with the same schema. (Rust takes `0.0` and `-0.0` for equal; they are two values here.) All of
+//! these write the same bytes for the same value: generated and derived structs, dynamic messages,
+//! and the text and JSON parsers.
 //!
 //! - Fields have the order of their numbers, the member of a oneof included. The order of
 //!   declaration makes no difference.

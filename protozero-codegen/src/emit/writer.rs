@@ -3,8 +3,8 @@
 //!
 //! A setter has the name of its field. A message field also has `NAME_raw` for an encoded body, and a bytes field has
 //! `NAME_gather` for a value in several slices. The setter of a map field takes key and value; a value that is a
-//! message is filled by a function. `NAME_raw` of a map takes a whole entry. A field with a name that another setter may
-//! have gets an underscore: see [`setter`].
+//! message is filled by a function. `NAME_raw` of a map takes a whole entry. A field with a name that another setter
+//! may have gets an underscore: see [`setter`].
 
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;

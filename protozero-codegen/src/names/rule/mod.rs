@@ -1,4 +1,5 @@
-//! The names of types and modules that follow from a full name alone, and of setters, which follow from that of a field.
+//! The names of types and modules that follow from a full name alone, and of setters, which follow from the name of a
+//! field.
 //!
 //! Two declarations of a schema have two names: each function here can be undone, and no result of one is a result of
 //! another. So a declaration cannot change or take the name of another one. The schema language does its part: in one
