@@ -29,7 +29,7 @@ impl UnknownFields {
     pub(crate) const KEPT: usize = size_of::<Kept>();
 
     /// Bytes of the two heap blocks for the first field, of four words each with what an allocator adds.
-    const BLOCKS: usize = 8 * size_of::<usize>();
+    const BLOCKS: usize = 2 * size_of::<[usize; 4]>();
 
     /// An empty list.
     #[must_use]

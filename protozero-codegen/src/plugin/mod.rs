@@ -129,10 +129,7 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
             }
         }
         "grpc" => config.grpc = grpc(value)?,
-        "grpc_memory_max" => match value.parse() {
-            Ok(bytes) => config.grpc_memory_max = Some(bytes),
-            Err(_) => return Err(format!("{name} wants a number of bytes, not {value:?}")),
-        },
+        "grpc_memory_max" => config.grpc_memory_max = Some(bytes(name, value)?),
         "open_enums" => config.open_enums = switch(name, value)?,
         "generate_well_known" => config.generate_well_known = switch(name, value)?,
         "names" => config.names = switch(name, value)?,
@@ -161,10 +158,7 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
             }
             _ => return Err("extern wants PREFIX:MODULE, such as common/:::common::schema".into()),
         },
-        "flat" if value.is_empty() => {
-            return Err("flat wants the full name of a package, or `.`".into());
-        }
-        "flat" => config.flat.push(value.into()),
+        "flat" => config.flat.push(package(value)?),
         "runtime" => config.runtime = path(name, value, "::sdk::protozero")?,
         "grpc_runtime" => config.grpc_runtime = path(name, value, "::sdk::tonic")?,
         "types" => config.types = path(name, value, "::sdk::types")?,
@@ -180,6 +174,19 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
         _ => return Err(format!("option {name} is not known")),
     }
     Ok(())
+}
+
+/// A number of bytes.
+fn bytes(option: &str, value: &str) -> Result<usize, String> {
+    value.parse().map_err(|_| format!("{option} wants a number of bytes, not {value:?}"))
+}
+
+/// The full name of a package that is flat.
+fn package(value: &str) -> Result<String, String> {
+    match value {
+        "" => Err("flat wants the full name of a package, or `.`".into()),
+        name => Ok(name.into()),
+    }
 }
 
 /// The parts of the code for gRPC.

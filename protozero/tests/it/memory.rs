@@ -81,7 +81,7 @@ fn messages_without_fields_are_counted() {
 #[test]
 fn unknown_fields_are_counted() {
     let bytes = b"\x10\x01".repeat(1 << 10);
-    let enough = bytes.len() + 8 * size_of::<usize>();
+    let enough = bytes.len() + 2 * size_of::<[usize; 4]>();
     for (memory, expected) in [(enough, None), (enough - 1, Some(DecodeErrorKind::TooMuchMemory))] {
         assert_eq!(refused::<plain::List>(&bytes, memory), expected);
         assert_eq!(refused::<small::List>(&bytes, memory), expected);
@@ -114,7 +114,7 @@ fn numbers_that_an_enum_lacks_are_counted() {
 
     // One packed field: a length of 1024, and as many numbers of one byte.
     let bytes = [&b"\x0a\x80\x08"[..], &[7; 1 << 10]].concat();
-    let enough = 2 * (1 << 10) + 8 * size_of::<usize>();
+    let enough = 2 * (1 << 10) + 2 * size_of::<[usize; 4]>();
     assert_eq!(refused::<Switches>(&bytes, enough), None);
     assert_eq!(refused::<Switches>(&bytes, enough - 1), Some(DecodeErrorKind::TooMuchMemory));
 }
