@@ -281,8 +281,8 @@ const EXIT: &[Block] = &[List(&[
     ),
     (
         "3",
-        "*--strict*: data was lost, or the service cannot tell, or its file cannot be searched to its end; the \
-         trace is written. Or a data source did not record all the time; if *tracebox* itself does not have it, \
+        "*--strict*: data was lost, or the service cannot tell, or the search of the trace failed or was ended; \
+         the trace is written. Or a data source did not record all the time; if *tracebox* itself does not have it, \
          there is no trace.",
     ),
     ("130", "Interrupted before the trace was whole."),

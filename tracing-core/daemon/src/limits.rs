@@ -84,14 +84,16 @@ pub const FILES_PER_USER_MIN: usize = 4;
 /// after the session. Buffers of all users may take three quarters, and all such files a sixteenth, or a little more at
 /// first: a sixth is left for the rest ([`service::shares`] says how it is divided).
 pub const FILES_IN_MEMORY_PER_USER_PART: u64 = 32;
-/// Data that waits to be written into a file counts with these if it is more: a few pieces, and a packet that is not
-/// long.
-pub const WAITING_FREE_BYTES: u64 = 512 * 1024;
+/// Data that waits to be written into files of all users but root and that of the daemon may be this part of the memory
+/// of the service. The shell charges pieces with long packets; few others wait, and they are short.
+pub const WAITING_PART: u64 = 128;
+/// The same where that memory is not known, bytes.
+pub const WAITING_BYTES: u64 = 64 * 1024 * 1024;
 /// The same where the memory of the service is not known, bytes.
 pub const FILES_IN_MEMORY_PER_USER_BYTES: u64 = 64 * 1024 * 1024;
 /// How many times the limit of one user all users but root and that of the daemon may have together.
 pub const FILES_IN_MEMORY_USERS_SHARE: u64 = 2;
-/// Users with no more than this part of their share may have a quarter more together, so that a few users cannot keep
+/// Users with no more than this part of their share may have an eighth more together, so that a few users cannot keep
 /// all others out.
 pub const FILES_IN_MEMORY_AT_FIRST_PART: u64 = 16;
 /// Users that the log keeps accounts of. All further ones share one account.

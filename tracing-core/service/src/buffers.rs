@@ -59,7 +59,8 @@ pub(crate) enum CopySource {
 /// All buffers.
 pub(crate) struct Buffers {
     by_id: SortedMap<BufferId, TraceBuffer>,
-    /// Those of sessions that are over and wait for their files only: no producer may write to them any more.
+    /// Those of sessions that are being released, or wait for their files only. What producers still write for them is
+    /// late, and no breach of the protocol.
     closed: BlockSet<BufferId>,
     last_id: u16,
     /// Buffers that no session has any more, and that clones are still copied from; what they count for.

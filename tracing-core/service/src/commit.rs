@@ -83,7 +83,8 @@ impl ChunkIntake {
                 return Some(before_dropped.saturating_add(index));
             }
             self.note_dropped(producer, dropped);
-            cx.spend(limits::WORK_PER_ENTRY);
+            // Its session is looked for afterwards.
+            cx.spend(limits::WORK_PER_DROPPED);
         }
         None
     }

@@ -142,6 +142,9 @@ pub const CLEARED_RING_PAUSE_MS: u64 = 10;
 pub const FILE_PIECE_BYTES: usize = 128 * 1024;
 /// Writes of uncompressed packets that one file has in flight: the disk takes one while the next is made.
 pub const FILE_PIECES_MAX: usize = 2;
+/// A piece of more bytes has a long packet. No other one follows until all are written: the shell counts such a piece
+/// for the user of the file.
+pub const FILE_PIECE_LONG_BYTES: usize = 4 * FILE_PIECE_BYTES;
 /// Bytes written to a file that is being completed, before the disk is asked to write them.
 pub const FILE_SYNC_BYTES: usize = 4 * 1024 * 1024;
 /// Registrations of one producer. Upstream has no limit; further registrations are ignored.
@@ -160,6 +163,8 @@ pub const WRITER_BYTES: usize = 8;
 /// Work is counted in bytes that are copied, about a third of a nanosecond each. An entry of an index that is added,
 /// removed or looked at counts for this many.
 pub const WORK_PER_ENTRY: u64 = 256;
+/// What a number of dropped packets counts for: its session is searched by its buffer, among those of all sessions.
+pub const WORK_PER_DROPPED: u64 = 16 * WORK_PER_ENTRY;
 /// What a request counts for, beside what it causes: decoding a small one, and its answer.
 pub const WORK_PER_REQUEST: u64 = 2 * 1024;
 /// What a byte counts for that the transport decoded: about one or two nanoseconds.
@@ -228,7 +233,7 @@ pub const BUFFERS_OF_USERS: (u64, u64) = (3, 4);
 /// what they have with this much.
 pub const MEMORY_BYTES_MIN: u64 = 256 * 1024 * 1024;
 /// Shares of a small memory are counted in so many parts of it: buffers of all users are 192 of them, and files in
-/// memory 20.
+/// memory 18, and what waits to be written into files 2.
 pub const MEMORY_PARTS: u64 = 256;
 /// [`SOURCE_BYTES_PER_USER_MAX`] in these parts, where that is less: of one user, and of all users but root and the
 /// user of the service.
@@ -343,9 +348,9 @@ pub const CLONE_HITS_PENDING_MAX: usize = 256;
 /// producer: the service copies a whole packet in one turn, and 16 MiB take some milliseconds. Data sources of Perfetto
 /// split what is longer than some hundred kilobytes.
 pub const PACKET_BYTES_MAX: usize = 16 << 20;
-/// No packet is longer than this part of the memory of the service, if that is known: half of what waits to be written
-/// into the files of one user.
-pub const PACKET_PART: u64 = 64;
+/// No packet is longer than this part of the memory of the service, if that is known. What waits to be written into
+/// files may be twice as much.
+pub const PACKET_PART: u64 = 256;
 /// Packets of so many bytes are read, however little memory the service has. The copy of a longer one is on the account
 /// of the session's user, with the buffers of the session.
 pub const LONG_PACKET_BYTES: usize = 1 << 20;

@@ -5,7 +5,8 @@
 //!   parts of the memory, of 256        one user   all users but root and that of the service
 //!   ──────────────────────────────────────────────────────────────────────────────────────────────
 //!   buffers, indexes, clones           128        192
-//!   files in memory (the daemon)         8         20   with those of users that have next to nothing
+//!   files in memory (the daemon)         8         18   with those of users that have next to nothing
+//!   what waits for files (the daemon)    2          2
 //!   data sources and writers             2          3   at most 16 MiB of one user, and  64 MiB of all
 //!   memory of users that removed some    2          3           64                      256
 //!   compression                          8         10           40                      160

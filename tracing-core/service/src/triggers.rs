@@ -246,7 +246,10 @@ pub(crate) fn end_hits(session: &mut Session, consumers: &mut Consumers, cx: &mu
     for timer in session.snapshot_hits.end_delays() {
         cx.timers.cancel(TimerKind::CloneHit, timer);
     }
-    tell_hits(session, consumers, cx);
+    // The consumer of a session that is being freed could not clone it. Nor can one whose file is being closed.
+    if session.life.is_reachable() && session.file.is_none() {
+        tell_hits(session, consumers, cx);
+    }
     lose_hits(session, cx);
 }
 

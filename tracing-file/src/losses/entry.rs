@@ -41,7 +41,10 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
             format!("{packets} that {who} dropped just before the session ended")
         }
         Reason::REASON_PACKETS_INVALID => {
-            format!("{} of {who} that are not valid, or too long", amount(entry, PACKETS))
+            format!(
+                "{} of {who} that are not valid, or too long for the service or its user",
+                amount(entry, PACKETS)
+            )
         }
         Reason::REASON_FILE_FULL => {
             "what came after the file was as long as it may be (max_file_size_bytes)".to_owned()

@@ -53,9 +53,14 @@ fn invalid_packets_are_told_once() {
         Losses::of(&stats).lines("")
     };
     assert_eq!(lines(vec![]), ["packets that are not valid: 3"]);
-    assert_eq!(lines(vec![entry(3)]), ["3 packets of game that are not valid, or too long"]);
-    let both =
-        ["packets that are not valid: 2", "1 packet of game that are not valid, or too long"];
+    assert_eq!(
+        lines(vec![entry(3)]),
+        ["3 packets of game that are not valid, or too long for the service or its user"]
+    );
+    let both = [
+        "packets that are not valid: 2",
+        "1 packet of game that are not valid, or too long for the service or its user",
+    ];
     assert_eq!(lines(vec![entry(1)]), both);
 }
 

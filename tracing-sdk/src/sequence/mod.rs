@@ -284,9 +284,7 @@ impl Sequence {
             && spec.when.clock.is_none_or(|clock| self.write_clock_snapshot(clock, now_ns))
             && spec.track.is_none_or(|track| self.describe_chain(track, now_ns, spec));
         if !is_ready {
-            if self.count_loss(now_ns, spec, arguments.is_some()) {
-                self.writer.count_dropped(1);
-            }
+            self.count_loss(now_ns, spec, arguments.is_some());
             return Outcome { is_stored: false, panic: None };
         }
         let had_arguments = arguments.is_some();
@@ -297,9 +295,7 @@ impl Sequence {
         let is_stored = !self.writer.is_dropping();
         match is_stored {
             true => (self.lost, self.asked_ns) = (0, None),
-            false => {
-                self.count_loss(now_ns, spec, had_arguments);
-            }
+            false => self.count_loss(now_ns, spec, had_arguments),
         }
         Outcome { is_stored, panic: filled.err() }
     }
@@ -437,20 +433,17 @@ impl Sequence {
         filled
     }
 
-    /// Returns false if the event ends a slice, and will be written later.
     #[cold]
-    fn count_loss(&mut self, now_ns: u64, spec: &Spec<'_, '_>, had_arguments: bool) -> bool {
+    fn count_loss(&mut self, now_ns: u64, spec: &Spec<'_, '_>, had_arguments: bool) {
         self.needs_opening = true;
         self.asked_ns.get_or_insert(now_ns);
         let is_end = spec.kind == TrackEventType::TYPE_SLICE_END;
         let time_ns = spec.when.boot_ns(now_ns);
         let late = LateEnd { time_ns, track: spec.track.map(Track::uuid), had_arguments };
-        let is_lost = !is_end || !self.late_ends.push(late);
-        if is_lost {
+        if !is_end || !self.late_ends.push(late) {
             self.lost += 1;
             LOST.fetch_add(1, Ordering::Relaxed);
         }
-        is_lost
     }
 
     /// Describes `track`, and its ancestors first, unless that was done. False if a description was lost.

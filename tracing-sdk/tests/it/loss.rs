@@ -62,13 +62,13 @@ fn recorded(config: &Config, work: impl FnOnce()) -> (Vec<u8>, u64) {
     session.start().expect("a start");
     work();
     session.stop().expect("an end");
-    // The packets that opened sequences again were dropped, too.
+    // A lost event is a dropped packet: its own, or one that should have opened its sequence again. A slice end that is
+    // written later was one, too.
     let told = dropped(&session.stats().expect("statistics"));
     let of_events = lost_events() - lost;
-    assert!(
-        told >= of_events && (of_events > 0 || told == 0),
-        "{told} packets, {of_events} events"
-    );
+    let most = of_events + of_events / 4 + 64;
+    assert!((of_events..=most).contains(&told), "{told} packets, {of_events} events");
+    assert!(of_events > 0 || told == 0, "{told} packets, and no event was lost");
     let mut trace = Vec::new();
     session.read_into(&mut trace).expect("a trace");
     (trace, lost_events() - lost)

@@ -137,10 +137,9 @@ impl ChunkSink {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Counts packets that were dropped.
     #[cold]
-    pub(super) fn count_dropped(&self, packets: u64) {
-        self.dropped.fetch_add(packets, Ordering::Relaxed);
+    fn count_dropped(&self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Packets are lost from here on. The chunk of the writer was returned before; it told the loss if `is_told`.
@@ -185,7 +184,7 @@ impl ChunkSink {
             None => self.begin_in_new_chunk().ok().and_then(|()| self.begin_in_chunk()),
         };
         let Some(range) = range else {
-            self.count_dropped(1);
+            self.count_dropped();
             return Err(WriteError::Exhausted);
         };
         self.send_patches();
@@ -219,7 +218,7 @@ impl ChunkSink {
             chunk.abandon_fragment();
         }
         self.return_chunk();
-        self.count_dropped(1);
+        self.count_dropped();
         self.start_dropping(state, true);
     }
 }

@@ -215,12 +215,6 @@ impl TraceWriter {
         self.stream.sink().dropped()
     }
 
-    /// Counts packets as dropped that were not begun, because [`is_dropping`](Self::is_dropping) said that they would
-    /// be.
-    pub fn count_dropped(&mut self, packets: u64) {
-        self.stream.sink().count_dropped(packets);
-    }
-
     /// How many times packets began to be dropped.
     pub fn drop_count(&self) -> u64 {
         self.stream.sink().drop_count

@@ -243,7 +243,6 @@ impl Service {
             }
         }
         for (buffer, packets) in self.commits.take_dropped() {
-            cx.spend(limits::WORK_PER_ENTRY.saturating_mul(self.sessions.len() as u64));
             if let Some(session) = self.sessions.of_buffer(buffer) {
                 let amount = Amount::exactly(packets);
                 session.add_loss(Loss { amount, ..producer.loss(Reason::Dropped) }, cx);

@@ -4,12 +4,15 @@
 //!   producers that leave, are cut or refused ──┐                    ┌──> TraceStats, in the trace and on request
 //!   chunks and patches that are refused ───────┼──> Ledger ─────────┼──> the state of the service
 //!   instances not set up, or not recorded ─────┤    (of a session)  └──> clones of the session
-//!   packets that are left out ─────────────────┘
+//!   packets that are left out ─────────────────┤
+//!   packets that writers dropped, as they tell ┤
+//!   triggers that are not kept or not told ────┘
 //! ```
 //!
 //! The contract: what a producer of a running session wrote is in the trace, in a counter of a buffer (`TraceStats`:
 //! overwritten, discarded, dropped by the writer itself), or here. "How much" may be a lower bound, and then says so;
-//! that something was lost is never left out. A session that is over loses nothing more. It is over when what its
+//! that something was lost is never left out. A session that is over loses nothing more, but for
+//! what writers tell when they end, and triggers that come later. It is over when what its
 //! producers held was taken; what a writer drops until then may be known only by a count of its producer, which is that
 //! of all sessions: then the entry says "perhaps", if the count has risen since the session has that producer.
 //!

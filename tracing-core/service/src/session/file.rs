@@ -36,6 +36,8 @@ pub(crate) struct SessionFile {
     sync: bool,
     /// `WriteFile`s without an answer.
     in_flight: usize,
+    /// One of them has a long packet: the next piece waits until all are written.
+    has_long_in_flight: bool,
     /// Passes go on until the buffers are empty.
     draining: bool,
     /// After the current drain the file is complete.
@@ -65,6 +67,7 @@ impl SessionFile {
             bytes_unsynced: 0,
             sync: config.fflush_post_write.is_some_and(|m| m.0 == 2),
             in_flight: 0,
+            has_long_in_flight: false,
             draining: false,
             finishing: false,
             closing: false,
@@ -89,6 +92,7 @@ impl SessionFile {
 
     /// Whether there is something to write, and fewer than `window` pieces are in flight.
     pub(crate) fn wants_pass(&self, window: usize) -> bool {
+        let window = if self.has_long_in_flight { 1 } else { window };
         self.draining && !self.closing && self.in_flight < window
     }
 
@@ -123,6 +127,7 @@ impl SessionFile {
         let writes = bytes > 0 || sync == FileSync::Wait || !drained;
         if writes {
             self.in_flight = self.in_flight.saturating_add(1);
+            self.has_long_in_flight |= bytes > limits::FILE_PIECE_LONG_BYTES;
             self.bytes_sent = self.bytes_sent.saturating_add(bytes as u64);
         }
         AfterPass {
@@ -155,6 +160,7 @@ impl SessionFile {
     /// A `WriteFile` was answered. Returns whether the file is closed now.
     pub(crate) fn note_answer(&mut self) -> bool {
         self.in_flight = self.in_flight.saturating_sub(1);
+        self.has_long_in_flight &= self.in_flight > 0;
         self.closing && self.in_flight == 0
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn flush(
     let id = session.id;
     let is_clone = matches!(then, FlushThen::Clone(..));
     if is_clone && session.state().is_settled() && !session.work.scrapes_for_end() {
-        // All that its producers wrote is in the buffers.
+        // What its producers handed over is in the buffers.
         let success = session.final_flush != FinalFlush::Failed;
         return cx.then(Step::AfterFlush { session: id, then, success });
     }

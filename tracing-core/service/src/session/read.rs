@@ -346,14 +346,14 @@ struct Drain<'a, S> {
 
 impl<S> Drain<'_, S> {
     /// Whether a long packet may be copied. What the longest one of a session takes is on the account of its user until
-    /// the session ends: nobody may take the copy, and the next one is made only then.
+    /// the session ends, as nobody may take the copy. A reply has one such packet; a file may have two, which the shell
+    /// counts.
     #[cold]
     #[inline(never)]
     fn may_copy(&mut self, len: usize) -> bool {
         let Numbering { charge, accounts, .. } = &mut self.ids;
         let more = len.saturating_sub(*self.copied_bytes);
-        let is_charged =
-            len <= self.packet_bytes_max && (more == 0 || charge.add(more, accounts).is_ok());
+        let is_charged = more == 0 || charge.add(more, accounts).is_ok();
         if is_charged {
             *self.copied_bytes = len.max(*self.copied_bytes);
         }
@@ -375,7 +375,10 @@ impl<S: PacketSink> TakePacket for Drain<'_, S> {
     fn take(&mut self, packet: PacketRef<'_>) -> bool {
         let slices: &[&[u8]] = &packet.slices;
         let len = len_of(slices);
-        if (len > self.long_from && !self.may_copy(len)) || !PacketStreamValidator::validate(slices)
+        let is_long = len > self.long_from;
+        if (is_long && len > self.packet_bytes_max)
+            || !PacketStreamValidator::validate(slices)
+            || (is_long && !self.may_copy(len))
         {
             self.invalid.note(packet.producer, packet.identity);
             self.sum += INVALID_COSTS_BYTES + len;

@@ -156,10 +156,11 @@ fn filled(
 /// Its copy may wait as long as the consumer likes.
 #[test]
 fn a_long_packet_is_on_the_account_of_the_user() {
-    let of_buffers = of(8192) + of(90 * 1024);
+    // So much that a packet may have more than 3 MB.
+    let of_buffers = of(8192) + of(350 * 1024);
     for (free, is_left_out) in [(4_000_000, false), (1_500_000, true)] {
         let mut shell = shell(2 * (of_buffers + free));
-        let buffers = vec![buffer(8192), buffer(90 * 1024)];
+        let buffers = vec![buffer(8192), buffer(350 * 1024)];
         let (producer, consumer) = filled(&mut shell, buffers, 1);
         let mut next = 1;
         // The length that was read, and kB that are on the account beside the buffers.

@@ -328,7 +328,7 @@ fn a_packet_that_is_too_long_is_left_out_and_told() {
 
 #[test]
 fn packets_are_shorter_where_there_is_little_memory() {
-    for (memory_bytes, max) in [(1, 1 << 20), (128 << 20, 2 << 20)] {
+    for (memory_bytes, max) in [(1, 1 << 20), (512 << 20, 2 << 20)] {
         let mut shell = Shell::with(|config| config.memory_bytes = memory_bytes);
         let config = TraceConfig { buffers: vec![buffer(8192)], ..config(&["ds"]) };
         let (producer, consumer) = recording(&mut shell, config);

@@ -67,6 +67,24 @@ fn a_stuck_file_has_two_pieces_in_flight() {
     assert!(waiting.iter().all(|len| *len < (128 + 8) * 1024), "{waiting:?}");
 }
 
+/// One with a long packet is in flight alone.
+#[test]
+fn nothing_follows_a_long_packet_until_it_is_written() {
+    let mut shell = Shell::new();
+    let mut config = into_file(&["ds"]);
+    config.buffers[0].size_kb = Some(8192);
+    let (producer, consumer, id) = started(&mut shell, config);
+    shell.stuck.insert(id);
+    let long = payload(&"x".repeat(2_000_000));
+    let next = write_large_from(&mut shell, &producer, 0, &long);
+    write_large_from(&mut shell, &producer, next, &long);
+    shell.advance_ms(60_000);
+    consumer.disable(&mut shell);
+    shell.advance_ms(1000);
+    let waiting = &file(&shell, id).waiting;
+    assert!(waiting.len() == 1 && waiting[0] > 2_000_000, "{waiting:?}");
+}
+
 #[test]
 fn write_into_file_with_path() {
     let mut shell = Shell::new();

@@ -141,6 +141,18 @@ fn a_delay_ends_with_the_session() {
     assert_eq!(told(&mut shell, &consumer, call), ["b"]);
 }
 
+/// A session that is being freed cannot be cloned any more.
+#[test]
+fn a_consumer_that_frees_its_session_is_not_told() {
+    let mut shell = Shell::new();
+    let (producer, consumer) = session(&mut shell, snapshots([10, 10]));
+    let call = observe_clones(&mut shell, &consumer);
+    fire(&mut shell, &producer, &["a"]);
+    consumer.free(&mut shell);
+    assert_eq!(told(&mut shell, &consumer, call), [""; 0]);
+    assert!(log_has(&shell, "so snapshots were not taken: 1"), "{:?}", shell.log);
+}
+
 /// Nobody reads the ledger of a session that is gone: the log tells.
 #[test]
 fn the_log_has_what_waits_when_a_session_goes() {

@@ -36,7 +36,7 @@ impl LossLedgerReason {
     /// not theirs. The packets that lacked them cannot be read.
     pub const REASON_PATCHES_REFUSED: Self = Self(13);
     /// Packets of a producer were left out: they are no valid messages, have fields that only the service may write, or are
-    /// longer than 16 MiB, or a 64th of the service's memory. Or they are longer than 1 MiB, and the user of the session
+    /// longer than 16 MiB, or a 256th of the service's memory. Or they are longer than 1 MiB, and the user of the session
     /// had no memory left to copy them.
     pub const REASON_PACKETS_INVALID: Self = Self(14);
     /// A producer was refused, or a data source of it was not set up: a session wants none but those of the user of the
@@ -53,7 +53,8 @@ impl LossLedgerReason {
     /// Triggers that a producer activated are not in the trace: the session keeps 4096 until it is read.
     pub const REASON_TRIGGERS_DROPPED: Self = Self(19);
     /// Packets that writers of a producer dropped because there was no free chunk, as the producer counted them. It tells at
-    /// a flush, and when a writer ends. What producers of upstream drop has no count.
+    /// a flush, and when a writer ends. What producers of upstream drop has no count. A packet that is written later, after
+    /// a first try without memory, counts, too.
     pub const REASON_DROPPED: Self = Self(20);
 }
 

@@ -9,7 +9,7 @@ use service::shares::{MemoryShares, Share};
 use crate::limits::{
     CONNECTION_BYTES_PER_USER_MAX, CONNECTION_DESCRIPTORS_MAX, CONNECTION_PARTS, DESCRIPTOR_BYTES,
     FILES_IN_MEMORY_PER_USER_PART, FILES_IN_MEMORY_USERS_SHARE, LARGE_SOCKET_BYTES,
-    LARGE_SOCKET_PARTS, LARGE_SOCKETS_MAX, LARGE_SOCKETS_PER_USER_MAX, SERVICE_PARTS,
+    LARGE_SOCKET_PARTS, LARGE_SOCKETS_MAX, LARGE_SOCKETS_PER_USER_MAX, SERVICE_PARTS, WAITING_PART,
 };
 
 /// What the kernel takes for a large socket, bytes: its own bookkeeping is as much as what is not received.
@@ -57,8 +57,9 @@ impl ConnectionShares {
     }
 }
 
-/// What files in memory of all users may take at most: a quarter is for users that have next to nothing.
+/// What files in memory of all users may take at most, an eighth of it by users that have next to nothing, and what
+/// waits to be written into files.
 fn files_in_memory(memory: u64) -> u64 {
     let all = memory / FILES_IN_MEMORY_PER_USER_PART * FILES_IN_MEMORY_USERS_SHARE;
-    all + all / 4
+    all + all / 8 + memory / WAITING_PART
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::limits::{
     CONNECTION_DESCRIPTORS_MAX, DESCRIPTOR_BYTES, FILES_IN_MEMORY_PER_USER_PART,
-    FILES_IN_MEMORY_USERS_SHARE, LARGE_SOCKETS_MAX, LARGE_SOCKETS_PER_USER_MAX,
+    FILES_IN_MEMORY_USERS_SHARE, LARGE_SOCKETS_MAX, LARGE_SOCKETS_PER_USER_MAX, WAITING_PART,
 };
 use service::shares::MemoryShares;
 
@@ -186,7 +186,11 @@ fn sums(memory: u64) -> (u64, u64) {
     let files = memory / FILES_IN_MEMORY_PER_USER_PART * FILES_IN_MEMORY_USERS_SHARE;
     let large = state.of_others().large * shares::LARGE_BYTES;
     let kept = state.shares.kept.of_all as u64;
-    let rest = MemoryShares::new(memory).sum().of_all as u64 + files * 5 / 4 + large + kept;
+    let rest = MemoryShares::new(memory).sum().of_all as u64
+        + files * 9 / 8
+        + memory / WAITING_PART
+        + large
+        + kept;
     (rest + state.pool * DESCRIPTOR_BYTES, rest)
 }
 

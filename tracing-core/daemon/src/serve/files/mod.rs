@@ -24,7 +24,6 @@ use crate::limits::FILES_BEING_CREATED_PER_UID_MAX;
 #[cfg(feature = "host")]
 use crate::limits::{
     FILES_OF_USERS_AT_FIRST_MAX, FILES_OF_USERS_MAX, FILES_PER_USER_MAX, FILES_PER_USER_MIN,
-    WAITING_FREE_BYTES,
 };
 #[cfg(feature = "host")]
 use crate::system::closer::PeerFd;
@@ -39,6 +38,8 @@ use abi::map::SortedMap;
 use abi::sync::{Arc, lock};
 use os::poll::Wake;
 use os::queue::{Receiver, Sender, queue};
+#[cfg(feature = "host")]
+use service::limits::FILE_PIECE_LONG_BYTES;
 use service::{FileError, FileSync};
 
 /// How long the end of the daemon waits for unfinished writes. A disk takes less; an unread pipe takes for ever.
@@ -395,7 +396,8 @@ impl Files {
         let held = match self.hold(id, data.len() as u64) {
             Ok(held) => held,
             Err(error) => {
-                self.open.remove(&id);
+                // What was sent before may never be taken.
+                self.abandon(id);
                 return self.answers.put(id, Err(error));
             }
         };
@@ -419,13 +421,12 @@ impl Files {
         }
     }
 
-    /// Charges the user of a file for data that is not written yet, if it is much. The write may never end, and many
-    /// files may have one.
+    /// Counts data that is not written yet, if it is much. The write may never end, and many files may have one.
     #[cfg(feature = "host")]
     fn hold(&self, id: FileId, bytes: u64) -> Result<Option<Held>, FileError> {
         let uid = self.open.get(&id).and_then(|open| open.uid);
         let Some(uid) = uid.filter(|uid| self.is_limited(*uid)) else { return Ok(None) };
-        if bytes <= WAITING_FREE_BYTES {
+        if bytes <= FILE_PIECE_LONG_BYTES as u64 {
             return Ok(None);
         }
         let held = self.in_memory.hold(uid, bytes);

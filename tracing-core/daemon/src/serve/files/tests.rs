@@ -145,9 +145,9 @@ fn data_that_waits_to_be_written_is_limited() {
     use crate::system::closer::{Closer, Origin};
     let mut files = Files::new(Wake::new().unwrap(), true);
     files.share(1 << 20, 500);
-    // Of which one user may have 4 MiB.
-    files.share_memory(128 << 20);
-    let mut pipes: Vec<_> = (0..4).map(|_| std::io::pipe().unwrap()).collect();
+    // Of which 4 MiB may wait.
+    files.share_memory(512 << 20);
+    let pipes: Vec<_> = (0..4).map(|_| std::io::pipe().unwrap()).collect();
     let closer = Closer::default();
     let mut adopt = |writer: &std::io::PipeWriter| {
         let origin = Origin { client: abi::ids::ClientId::new(1), uid: 7 };
@@ -160,21 +160,24 @@ fn data_that_waits_to_be_written_is_limited() {
     files.write(ids[0], piece(1500), FileSync::No, false);
     files.write(ids[1], piece(1500), FileSync::No, false);
     files.write(ids[2], piece(512), FileSync::No, false);
+    files.write(ids[3], piece(512), FileSync::No, false);
     files.write(ids[3], piece(1500), FileSync::No, false);
-    // A write to the last one would fail for another reason.
-    drop(pipes.pop());
     let Input::FileWritten { file, result } = answer(&mut files) else { panic!("no answer") };
     let error = result.unwrap_err().text;
-    assert!(error.contains("data that waits to be written, of user 7 take"), "{error}");
-    assert_eq!((file, files.memory_of_user(7).map(|of| of.2)), (ids[3], Some(1)));
+    assert!(error.contains("wait to be written into files of users, and with"), "{error}");
+    let refused = |files: &Files| files.memory_of_user(7).map(|of| of.2);
+    assert_eq!((file, refused(&files)), (ids[3], Some(1)));
     // Files without a limit.
     let own = files.adopt(pipes[0].1.try_clone().unwrap().into());
     files.write(own, piece(9000), FileSync::No, false);
-    // It is free when the write was given up.
+    let is_of_own =
+        |answer: &Input| matches!(answer, Input::FileWritten { file, .. } if *file == own);
+    assert!(!files.take_finished().answers.iter().any(is_of_own));
+    assert_eq!(refused(&files), Some(1));
+    // All that was given up is free, the write before the one that was refused, too.
     ids[..3].iter().for_each(|id| files.abandon(*id));
     files.abandon(own);
-    let of_pipes = 3 * (64 << 10);
-    while files.memory_of_user(7).unwrap().0 > of_pipes {
+    while files.of_user(7).0 > 0 || files.in_memory.waiting() > 0 {
         std::thread::yield_now();
     }
 }

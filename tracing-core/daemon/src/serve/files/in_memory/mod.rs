@@ -5,7 +5,7 @@
 //!   tmpfs, memfd          what is written, in whole pages ──> account of the user, also when the file is closed
 //!   pipe, AF_UNIX socket  what it can hold ─────────────────> account, while it is open; then what may be left in it
 //!   disk and others       nothing
-//!   all files             data that is not written yet ─────> account until it is, if it is much
+//!   all files             data that is not written yet ─────> a sum of its own until it is, if it is much
 //! ```
 //!
 //! The memory lives as long as the file, and anybody who has a descriptor can keep that, so this process cannot see the
@@ -27,7 +27,7 @@ use super::super::refusals::Refusals;
 use super::kind::{Memory, memory_of};
 use crate::limits::{
     FILES_IN_MEMORY_AT_FIRST_PART, FILES_IN_MEMORY_PER_USER_BYTES, FILES_IN_MEMORY_PER_USER_PART,
-    FILES_IN_MEMORY_USERS_SHARE,
+    FILES_IN_MEMORY_USERS_SHARE, WAITING_BYTES, WAITING_PART,
 };
 use crate::system::own_user::OwnUser;
 use abi::map::SortedMap;
@@ -50,6 +50,8 @@ struct Shared {
     /// Bytes of one user, and of all users but root and that of the daemon.
     per_user: u64,
     total: u64,
+    /// Bytes that may wait to be written into files of all these users.
+    waiting_max: u64,
     own_uid: u32,
     measure: Measure,
     state: Mutex<State>,
@@ -63,6 +65,8 @@ struct State {
     writing: u64,
     /// All that was ever charged.
     charged: u64,
+    /// Bytes that wait to be written into files.
+    waiting: u64,
     /// How often each user wanted more than there may be.
     refused: Refusals<u32>,
 }
@@ -84,7 +88,7 @@ pub(super) struct TooMuch {
 impl fmt::Display for TooMuch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { uid, held, more, max } = self;
-        f.write_str("files in memory (tmpfs, memfd, pipes that are not read), and data that waits to be written, of ")?;
+        f.write_str("files in memory (tmpfs, memfd, pipes that are not read) of ")?;
         match uid {
             Some(uid) => write!(f, "user {uid}")?,
             None => f.write_str("all users")?,
@@ -93,6 +97,25 @@ impl fmt::Display for TooMuch {
             f,
             " take {held} bytes of the memory of the service, and with {more} more they would take more than {max}: \
              write to a file on a disk, or read the session without write_into_file"
+        )
+    }
+}
+
+/// Why no more data may wait to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TooMuchWaits {
+    held: u64,
+    more: u64,
+    max: u64,
+}
+
+impl fmt::Display for TooMuchWaits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { held, more, max } = self;
+        write!(
+            f,
+            "{held} bytes wait to be written into files of users, and with {more} more these would be more than {max}: \
+             end sessions whose files take nothing, or read the session without write_into_file"
         )
     }
 }
@@ -117,8 +140,12 @@ impl InMemory {
             bytes => bytes / FILES_IN_MEMORY_PER_USER_PART,
         };
         let total = per_user.saturating_mul(FILES_IN_MEMORY_USERS_SHARE);
+        let waiting_max = match memory_bytes {
+            0 => WAITING_BYTES,
+            bytes => bytes / WAITING_PART,
+        };
         let state = Mutex::default();
-        Self(Arc::new(Shared { per_user, total, own_uid, measure, state }))
+        Self(Arc::new(Shared { per_user, total, waiting_max, own_uid, measure, state }))
     }
 
     /// How a file that `uid` has passed, or had created, is charged; none if it is not. This may take as long as its
@@ -156,14 +183,16 @@ impl InMemory {
         charge.map(|()| Writing(self, more))
     }
 
-    /// Charges a user for data that waits to be written, until the result is dropped. This does not ask the kernel.
-    pub(super) fn hold(&self, uid: u32, bytes: u64) -> Result<Held, TooMuch> {
+    /// Counts data of a user that waits to be written, until the result is dropped.
+    pub(super) fn hold(&self, uid: u32, bytes: u64) -> Result<Held, TooMuchWaits> {
         let mut state = lock(&self.0.state);
-        let charge = self.0.charge(&mut state, uid, bytes);
-        if charge.is_err() {
+        let (held, max) = (state.waiting, self.0.waiting_max);
+        if held.saturating_add(bytes) > max {
             state.refused.note(uid);
+            return Err(TooMuchWaits { held, more: bytes, max });
         }
-        charge.map(|()| Held { account: self.clone(), uid, bytes })
+        state.waiting = held.saturating_add(bytes);
+        Ok(Held { account: self.clone(), bytes })
     }
 
     /// Users that have something, or to whom more was refused; some come twice.
@@ -182,6 +211,12 @@ impl InMemory {
     /// What all users have that are charged, and may have.
     pub(super) fn of_users(&self) -> (u64, u64) {
         (lock(&self.0.state).sum(), self.0.total)
+    }
+
+    /// Bytes that wait to be written.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> u64 {
+        lock(&self.0.state).waiting
     }
 
     fn release(&self, uid: u32, bytes: u64) {
@@ -208,14 +243,13 @@ impl Drop for Writing<'_> {
 /// Data of a user waits to be written.
 pub(super) struct Held {
     account: InMemory,
-    uid: u32,
     bytes: u64,
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        drop(Writing(&self.account, self.bytes));
-        self.account.release(self.uid, self.bytes);
+        let mut state = lock(&self.account.0.state);
+        state.waiting = state.waiting.saturating_sub(self.bytes);
     }
 }
 
@@ -228,7 +262,7 @@ impl Shared {
             return Err(TooMuch { uid: Some(uid), held, more, max: self.per_user });
         }
         let is_first = sum <= self.per_user / FILES_IN_MEMORY_AT_FIRST_PART;
-        let max = self.total.saturating_add(if is_first { self.total / 4 } else { 0 });
+        let max = self.total.saturating_add(if is_first { self.total / 8 } else { 0 });
         let all = state.sum();
         if all.saturating_add(more) > max {
             return Err(TooMuch { uid: None, held: all, more, max });

@@ -137,7 +137,7 @@ fn a_few_users_leave_something_for_others() {
     let error = accounts.put(3, first + 1).unwrap_err();
     assert_eq!(error, TooMuch { uid: None, held: total, more: first + 1, max: total });
     assert!(error.to_string().contains("of all users take"), "{error}");
-    let users = 100..100 + u32::try_from(total / 4 / first).unwrap();
+    let users = 100..100 + u32::try_from(total / 8 / first).unwrap();
     for uid in users {
         accounts.put(uid, first).unwrap();
         accounts.put(uid, 1).unwrap_err();
