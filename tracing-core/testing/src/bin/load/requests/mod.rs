@@ -7,11 +7,12 @@ use protos::InitializeConnectionRequestProducerSMBScrapingMode as Mode;
 use protos::producer_port::Request;
 use protos::{
     ActivateTriggersRequest, CommitDataRequest, CommitDataRequestChunkToPatch,
-    CommitDataRequestChunkToPatchPatch, CommitDataRequestChunksToMove, DataSourceConfig,
-    DataSourceDescriptor, GetAsyncCommandRequest, GetAsyncCommandResponse,
-    InitializeConnectionRequest, NotifyDataSourceStartedRequest, NotifyDataSourceStoppedRequest,
-    RegisterDataSourceRequest, RegisterTraceWriterRequest, SyncRequest,
-    UnregisterDataSourceRequest, UnregisterTraceWriterRequest, UpdateDataSourceRequest,
+    CommitDataRequestChunkToPatchPatch, CommitDataRequestChunksToMove,
+    CommitDataRequestDroppedPackets, DataSourceConfig, DataSourceDescriptor,
+    GetAsyncCommandRequest, GetAsyncCommandResponse, InitializeConnectionRequest,
+    NotifyDataSourceStartedRequest, NotifyDataSourceStoppedRequest, RegisterDataSourceRequest,
+    RegisterTraceWriterRequest, SyncRequest, UnregisterDataSourceRequest,
+    UnregisterTraceWriterRequest, UpdateDataSourceRequest,
 };
 use tracing_core_testing::TRIGGERS;
 
@@ -248,7 +249,19 @@ fn random_commit(random: &mut Random, known: &Known) -> CommitDataRequest {
     });
     let chunks_to_patch = chunks_to_patch.collect();
     let flush_request_id = flushed(random, known);
-    CommitDataRequest { chunks_to_move, chunks_to_patch, flush_request_id, ..Default::default() }
+    let dropped_packets = (0..random.below(4)).map(|_| CommitDataRequestDroppedPackets {
+        target_buffer: known.buffer(random),
+        packets: random.small().map(u64::from),
+        ..Default::default()
+    });
+    let dropped_packets = dropped_packets.collect();
+    CommitDataRequest {
+        chunks_to_move,
+        chunks_to_patch,
+        flush_request_id,
+        dropped_packets,
+        ..Default::default()
+    }
 }
 
 /// Chunks with packets in them, by value, and patches that fit them.
