@@ -54,10 +54,11 @@ impl DecodeOptions {
     }
 
     /// Allows `bytes` of memory for what an input can make large at will: the structs of nested
-    /// messages of any size, unknown fields with their content, the `String`s and `Vec`s of lists
-    /// without their content, and the keys and values of maps. Not counted are the content of strings
-    /// and `bytes`, which is as long as in the input, lists of numbers, which have at most eight bytes
-    /// for each byte of the input, and what a `Vec` reserves to grow. `usize::MAX` is no limit.
+    /// messages of any size, what the first unknown field of a message takes besides its content, numbers
+    /// that a closed enum lacks, the `String`s and `Vec`s of lists without their content, and the keys
+    /// and values of maps. Not counted are the content of strings, `bytes` and unknown fields, which is
+    /// as long as in the input, lists of numbers, which have at most eight bytes for each byte of the
+    /// input, and what a `Vec` reserves to grow. `usize::MAX` is no limit.
     #[must_use]
     pub const fn memory_max(self, bytes: usize) -> Self {
         Self { memory_max: Some(bytes), ..self }

@@ -61,9 +61,9 @@ impl UnknownFields {
         self.bytes().extend_from_slice(bytes);
     }
 
-    /// Memory that `len` more bytes of fields take, without what a `Vec` reserves to grow.
-    pub(crate) fn growth(&self, len: usize) -> usize {
-        if self.kept.is_none() { len.saturating_add(Self::BLOCKS) } else { len }
+    /// Bytes of memory that the next field takes besides its content: those of the blocks if it is the first one.
+    pub(crate) fn growth(&self) -> usize {
+        if self.kept.is_none() { Self::BLOCKS } else { 0 }
     }
 
     /// Appends fields that are encoded already.

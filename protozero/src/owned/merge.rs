@@ -201,7 +201,8 @@ fn keep_unknown_slow(
     if raw.is_empty() {
         return Err(DecodeErrorKind::WireTypeMismatch.at(0));
     }
-    context.grow(unknown.growth(raw.len())).map_err(|kind| kind.at(0))?;
+    // The content is as long as in the input, as that of a known field.
+    context.grow(unknown.growth()).map_err(|kind| kind.at(0))?;
     unknown.push_encoded(raw);
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 use core::marker::PhantomData;
+use core::mem;
 
 use super::{Holds, Implicit, Key, Kind, Output, Packable, Read};
 use crate::decode::{DecodeContext, Field, Value};
@@ -185,21 +186,26 @@ impl<E: Enumeration> ReadPacked for Enum<E> {
         context: DecodeContext<'_>,
     ) -> Result<bool, ReadError> {
         let Ok(run) = field.value.varints() else { return Ok(false) };
+        let tag_len = varint::len(u64::from(field.number) << 3);
+        let mut blocks = unknown.as_deref().map_or(0, UnknownFields::growth);
         let mut strangers = Vec::new();
         for number in run {
             // The low 32 bits are the number. An invalid number is kept with all its bits.
             let number = number?;
             match E::try_from_i32(number as i32) {
                 Some(value) => into.push(value),
-                None => strangers.push(number),
+                None if unknown.is_none() => {}
+                None => {
+                    // A byte of a packed field becomes up to six.
+                    let bytes = mem::take(&mut blocks) + tag_len + varint::len(number);
+                    context.grow(bytes).map_err(|kind| kind.at(0))?;
+                    strangers.push(number);
+                }
             }
         }
+        // An error above leaves no number.
         if let Some(unknown) = unknown {
-            for number in strangers {
-                let len = varint::len(u64::from(field.number) << 3) + varint::len(number);
-                context.grow(unknown.growth(len)).map_err(|kind| kind.at(0))?;
-                unknown.push_varint(field.number, number);
-            }
+            strangers.into_iter().for_each(|number| unknown.push_varint(field.number, number));
         }
         Ok(true)
     }

@@ -77,11 +77,12 @@ fn messages_without_fields_are_counted() {
     }
 }
 
-/// An unknown field takes its bytes, and the first one of a message two blocks of memory.
+/// The first unknown field of a message takes two blocks of memory. The content is as long as in the input, and is not
+/// counted, as that of a known field.
 #[test]
-fn unknown_fields_are_counted() {
+fn the_first_unknown_field_is_counted() {
     let bytes = b"\x10\x01".repeat(1 << 10);
-    let enough = bytes.len() + 2 * size_of::<[usize; 4]>();
+    let enough = 2 * size_of::<[usize; 4]>();
     for (memory, expected) in [(enough, None), (enough - 1, Some(DecodeErrorKind::TooMuchMemory))] {
         assert_eq!(refused::<plain::List>(&bytes, memory), expected);
         assert_eq!(refused::<small::List>(&bytes, memory), expected);
@@ -116,5 +117,8 @@ fn numbers_that_an_enum_lacks_are_counted() {
     let bytes = [&b"\x0a\x80\x08"[..], &[7; 1 << 10]].concat();
     let enough = 2 * (1 << 10) + 2 * size_of::<[usize; 4]>();
     assert_eq!(refused::<Switches>(&bytes, enough), None);
-    assert_eq!(refused::<Switches>(&bytes, enough - 1), Some(DecodeErrorKind::TooMuchMemory));
+    let mut switches = Switches::default();
+    let refused = DecodeOptions::new().memory_max(enough - 1).merge(&mut switches, &bytes);
+    assert_eq!(refused.unwrap_err().kind, DecodeErrorKind::TooMuchMemory);
+    assert_eq!(switches, Switches::default(), "an error leaves nothing of its field");
 }
