@@ -3,9 +3,9 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use protozero::{DecodeError, DecodeOptions, Message, WriteError};
-use tonic::Status;
+use protozero::{DecodeError, DecodeErrorKind, DecodeOptions, Message, WriteError};
 use tonic::codec::{BufferSettings, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::{Code, Status};
 
 pub use tonic;
 
@@ -14,7 +14,8 @@ pub use tonic;
 /// Generated clients and servers use it. By hand, it is for `tonic::client::Grpc` and `tonic::server::Grpc`.
 ///
 /// A message that was received and is not valid is [`Status::internal`], as gRPC says, and so is one that cannot be
-/// encoded (more than 2 GiB, or more levels than decoders accept). tonic checks the size of messages before and after
+/// encoded (more than 2 GiB, or more levels than decoders accept). One that would take too much memory is
+/// [`Status::resource_exhausted`]. tonic checks the size of messages before and after
 /// this codec: `max_decoding_message_size`, 4 MiB unless the client or server says otherwise, and
 /// `max_encoding_message_size`. Memory for the structs of a message is limited as in
 /// [`Message::decode`]: a message of one megabyte may take 512 MiB. [`Codec::limits`] and [`CodecWithin`] have other
@@ -33,8 +34,8 @@ impl<E, D> Codec<E, D> {
         Self { buffers, limits: DecodeOptions::new(), messages: PhantomData }
     }
 
-    /// With other limits for messages that are received: levels, and memory for their structs. A message above them is
-    /// [`Status::internal`].
+    /// With other limits for messages that are received: levels, and memory for their structs. A message that takes
+    /// more memory is [`Status::resource_exhausted`], one with more levels [`Status::internal`].
     #[must_use]
     pub fn limits(self, limits: DecodeOptions) -> Self {
         Self { limits, ..self }
@@ -82,7 +83,7 @@ where
 
 /// [`Codec`], with `MEMORY` bytes of memory for the structs of a message that is received, as
 /// [`DecodeOptions::memory_max`] counts them. Generated code uses it if the generator was told a limit
-/// (`Build::grpc_memory_max`).
+/// (`Build::grpc_memory_max`). Its buffers are those of tonic's default; [`Codec::new`] with [`Codec::limits`] has others.
 pub struct CodecWithin<E, D, const MEMORY: usize>(Codec<E, D>);
 
 impl<E, D, const MEMORY: usize> Default for CodecWithin<E, D, MEMORY> {
@@ -181,5 +182,9 @@ fn not_sent(error: &WriteError) -> Status {
 }
 
 fn not_received(error: &DecodeError) -> Status {
-    Status::internal(format!("the message cannot be decoded: {error}"))
+    let code = match error.kind {
+        DecodeErrorKind::TooMuchMemory | DecodeErrorKind::TooLarge => Code::ResourceExhausted,
+        _ => Code::Internal,
+    };
+    Status::new(code, format!("the message cannot be decoded: {error}"))
 }

@@ -35,7 +35,7 @@ async fn a_server_takes_no_more_memory_than_it_was_made_for() {
     let of = |count| List { elements: vec![List_Element::default(); count], ..List::default() };
     assert_eq!(client.count(of(fits)).await.unwrap().get_ref().count as usize, fits);
     let refused = client.count(of(fits + 1)).await.unwrap_err();
-    assert_eq!(refused.code(), Code::Internal, "{refused}");
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
     assert!(refused.message().contains("memory"), "{refused}");
 }
 
