@@ -110,9 +110,10 @@ pub struct Config {
     /// `kind()` and `set_kind(..)`, for lists `kinds()` and `push_kinds(..)`, for maps `get_kinds(..)` and
     /// `insert_kinds(..)`. In them a number without a name reads as the default. Other optional fields have `note()`:
     /// the value, or the default. An alias or an accessor is left out where something else has its name, so a schema
-    /// that grows may take one away. See [Names](crate#names). The names for attributes and `bytes` below are prost's,
-    /// too: `.pkg.Order` also matches what is inside, `v1.Order` is the end of a full name and matches nothing else,
-    /// and a member of a oneof is `pkg.Order.paid_by.card`.
+    /// that grows may take one away; so is an accessor with the name of a method of every message (`clear`, `clone`).
+    /// See [Names](crate#names). The names for attributes and `bytes` below are prost's, too: `.pkg.Order` also matches
+    /// what is inside, `v1.Order` is the end of a full name and matches nothing else, and a member of a oneof is
+    /// `pkg.Order.paid_by.card`.
     pub prost_names: bool,
     /// Plain types of Rust in place of some well-known ones in owned messages, as prost has them: `()` for
     /// `google.protobuf.Empty`, also as request and response of gRPC, and for a wrapper the value that it holds, so a
@@ -175,8 +176,10 @@ pub struct Config {
     pub grpc_runtime: String,
     /// Bytes of memory that the structs of a message may take which a client or a server of gRPC receives, as
     /// `protozero::DecodeOptions::memory_max` counts them. None is the limit of `Message::decode`: 32 MiB and 512 bytes
-    /// for each byte of the message, but at most 512 MiB. So a server that takes messages of 4 MiB, tonic's default,
-    /// may need 512 MiB for each request that it decodes at the same time, unless a limit is set.
+    /// for each byte of the message, but at most 512 MiB, or four times the message if that is more. So a server that
+    /// takes messages of 4 MiB, tonic's default, may need 512 MiB for each request that it decodes at the same time,
+    /// unless a limit is set. What a `Vec` reserves to grow is not counted: at a limit of 16 MiB a message may take 64
+    /// MiB of the heap. A message that takes more is `RESOURCE_EXHAUSTED`.
     pub grpc_memory_max: Option<usize>,
     /// Where `bytes` fields are `bytes::Bytes`, which is cloned without a copy, instead of `Vec<u8>`. Full names as for
     /// attributes below: `pkg.Blob.data` is one field (or a member of a oneof, or the values of a map), `pkg.Blob` a

@@ -70,9 +70,10 @@
 //!   underscore, and a type or package with a name that generated code needs itself: `Option_`, `u32_`, `rt_`.
 //!   Underscores at the end of a package's name are doubled;
 //! - a field whose name ends as a derived setter (`_raw`, `_gather`) has a setter with an underscore: `image_raw_`.
-//!   So has a field with the name of a method of every writer (`append_field`, `from_scope`, `scope_mut`) or reader
-//!   (`bytes`, `clone`, `from_bytes`, `into_iter`, `iter`, `new`, `table`, `unknown_fields`). The encoded body of a
-//!   message field `append` is written by `append__raw`, as every writer has `append_raw`;
+//!   So has a field with the name of a method of every writer (`append_field`, `from_scope`, `into`, `scope_mut`,
+//!   `try_into`) or reader (`bytes`, `clone`, `from_bytes`, `into`, `into_iter`, `iter`, `new`, `table`, `to_owned`,
+//!   `try_into`, `unknown_fields`). The encoded body of a message field `append` is written by `append__raw`, as every
+//!   writer has `append_raw`;
 //! - values of enums lose the name of the enum, and are in camel case. `Display`, `FromStr`, `Debug` and the text
 //!   format keep the names of the schema.
 //!

@@ -92,13 +92,13 @@ fn doc(cx: &Context<'_>, message: &Message, full: &str) -> TokenStream {
     quote! { #doc #[doc = ""] #[doc = #text] }
 }
 
-/// The sentence at a field whose plain type has no place for unknown fields.
-fn drops_inside(cx: &Context<'_>, f: &Field) -> TokenStream {
-    let is_unit = matches!(f.kind, Kind::Message(id) if cx.is_unit(id));
-    if !is_unit && cx.wrapped(f).is_none() {
+/// The sentence at a field whose plain type, that of `held`, has no place for unknown fields.
+fn drops_inside(cx: &Context<'_>, held: &Field, comment: &[String]) -> TokenStream {
+    let is_unit = matches!(held.kind, Kind::Message(id) if cx.is_unit(id));
+    if !is_unit && cx.wrapped(held).is_none() {
         return TokenStream::new();
     }
-    let blank = (!f.comment.is_empty()).then(|| quote! { #[doc = ""] });
+    let blank = (!comment.is_empty()).then(|| quote! { #[doc = ""] });
     quote! { #blank #[doc = " Decoding drops unknown fields inside."] }
 }
 
@@ -153,16 +153,17 @@ pub(super) fn table(cx: &Context<'_>, name: &str, ty: &str, lines: &[Line<'_>]) 
 }
 
 fn field(cx: &Context<'_>, message: &Message, f: &Field, name: &proc_macro2::Ident) -> TokenStream {
-    let (doc, drops) = (docs(&f.comment, f.deprecated), drops_inside(cx, f));
+    let doc = docs(&f.comment, f.deprecated);
+    let drops = |held: &Field| drops_inside(cx, held, &f.comment);
     let full = format!("{}.{}", message.path.full(), f.name);
     let attributes = cx.field_attributes(&full);
     if let Some((key, value)) = cx.schema.map_entry(f) {
-        let gate = cx.gate(value);
+        let (gate, drops) = (cx.gate(value), drops(value));
         let (key, value) = (cx.scalar(key.kind), held(cx, &full, value));
         let map = cx.map(message, &full);
-        return quote! { #doc #gate #attributes pub #name: #map<#key, #value>, };
+        return quote! { #doc #drops #gate #attributes pub #name: #map<#key, #value>, };
     }
-    let gate = cx.gate(f);
+    let (gate, drops) = (cx.gate(f), drops(f));
     let scalar = held(cx, &full, f);
     let ty = match f.label {
         Label::Repeated => quote! { Vec<#scalar> },
@@ -287,7 +288,7 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
             let full = format!("{outer}.{}", f.name);
             let text = format!("{variant} = {} as {};", f.number, kind(cx, &full, f));
             lines.push((f.number, (cx.gate_feature(f), text)));
-            let (doc, drops) = (docs(&f.comment, f.deprecated), drops_inside(cx, f));
+            let (doc, drops) = (docs(&f.comment, f.deprecated), drops_inside(cx, f, &f.comment));
             let scalar = held(cx, &full, f);
             let ty = if cx.is_boxed(f) {
                 quote! { Box<#scalar> }

@@ -16,9 +16,20 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let names = cx.names.message(id);
     let variants =
         variants(message, &["Unknown"], cx.config.prost_names, |_| true).into_iter().flatten();
-    // Names of methods of every reader and table.
-    let fixed =
-        ["clone", "new", "bytes", "iter", "into_iter", "from_bytes", "table", "unknown_fields"];
+    // Names of methods of every reader and table, and of traits that every reader has.
+    let fixed = [
+        "clone",
+        "new",
+        "bytes",
+        "iter",
+        "into_iter",
+        "from_bytes",
+        "table",
+        "unknown_fields",
+        "into",
+        "try_into",
+        "to_owned",
+    ];
     let mut taken = Taken::new(&fixed);
     let method = |f: &Field| raw(&taken.take(cx.field_name(&f.name)));
     let methods: Vec<_> = message.fields.iter().map(method).collect();

@@ -86,10 +86,22 @@ fn absolute(ty: &syn::Type, module: &str) -> String {
 }
 
 /// Methods of every writer, its own and those of its traits.
-const OF_WRITERS: &[&str] = &["append_field", "append_raw", "from_scope", "scope_mut"];
+const OF_WRITERS: &[&str] =
+    &["append_field", "append_raw", "from_scope", "into", "scope_mut", "try_into"];
 /// Methods of every reader, in the same way.
-const OF_READERS: &[&str] =
-    &["bytes", "clone", "from_bytes", "into_iter", "iter", "new", "table", "unknown_fields"];
+const OF_READERS: &[&str] = &[
+    "bytes",
+    "clone",
+    "from_bytes",
+    "into",
+    "into_iter",
+    "iter",
+    "new",
+    "table",
+    "to_owned",
+    "try_into",
+    "unknown_fields",
+];
 
 struct Paths<'f> {
     files: &'f [OutputFile],

@@ -7,7 +7,8 @@
 //! | map `kinds` of enums | `get_kinds(key)`: the value, if it has a name; `insert_kinds(key, value)` |
 //! | any other optional field `note` that is no message | `note()`: the value, or the default |
 //!
-//! A method whose name another one has is left out, so that every schema still compiles.
+//! A method whose name another one has is left out, so that every schema still compiles. So is one with the name of a
+//! method of the traits of messages: it would come before that one, and change what a program calls.
 
 use std::collections::BTreeSet;
 
@@ -20,12 +21,53 @@ use super::defaults::{default_name, value, with_default};
 use crate::model::{Field, Kind, Label};
 use crate::names::raw;
 
+/// Names of the functions of traits that every message has, also in views, or that `eq_and_hash` derives.
+const OF_MESSAGES: &[&str] = &[
+    "about",
+    "clear",
+    "clone",
+    "clone_from",
+    "decode",
+    "decode_buf",
+    "decode_length_delimited",
+    "decode_without_path",
+    "default",
+    "descriptor",
+    "encode",
+    "encode_fields",
+    "encode_into",
+    "encode_length_delimited",
+    "encode_length_delimited_to_vec",
+    "encode_to_slice",
+    "encode_to_vec",
+    "encoded_len",
+    "eq",
+    "fmt",
+    "from",
+    "hash",
+    "into",
+    "merge",
+    "merge_buf",
+    "merge_field",
+    "merge_fields",
+    "merge_length_delimited",
+    "merge_within",
+    "ne",
+    "to_owned",
+    "try_encode_to_vec",
+    "try_from",
+    "try_into",
+    "type_url",
+];
+
 /// The methods of the struct `name`. `held` are its fields that are in no oneof, with their names in Rust.
 pub(super) fn emit(cx: &Context<'_>, held: &[(&Field, Ident)], name: &Ident) -> TokenStream {
     if !cx.config.prost_names {
         return TokenStream::new();
     }
-    let mut taken: BTreeSet<_> = held.iter().filter_map(|(f, _)| default_name(cx, f)).collect();
+    let defaults = held.iter().filter_map(|(f, _)| default_name(cx, f));
+    let mut taken: BTreeSet<_> =
+        OF_MESSAGES.iter().map(|&name| name.to_owned()).chain(defaults).collect();
     let mut methods = TokenStream::new();
     let readers = held.iter().filter_map(|(f, field)| reader(cx, f, field));
     let writers = held.iter().filter_map(|(f, field)| writer(cx, f, field));

@@ -25,6 +25,10 @@ message Taken {
   optional string set_kind = 2;
   optional int32 text_or_default = 3;
   optional string text = 4 [default = "t"];
+  optional string clone = 5;
+  optional bool clear = 6;
+  optional uint32 encoded_len = 7;
+  optional Kind encode = 8;
 }
 "#;
 
@@ -81,13 +85,14 @@ fn fields_of_each_kind() {
     ] {
         assert!(owned.contains(body), "{body}: {owned}");
     }
-    // A name is there once.
+    // A name is there once, and none is that of a trait's method.
     let (taken, _) = rest.split_once("pub struct TakenBorrowed").unwrap();
     let expected = [
         "text_or_default(&self) -> &str",
         "kind(&self) -> Kind",
         "set_kind(&self) -> &str",
         "text(&self) -> &str",
+        "set_encode(&mut self, value: Kind)",
     ];
     assert_eq!(methods(taken), expected);
 }

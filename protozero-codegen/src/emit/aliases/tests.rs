@@ -114,6 +114,8 @@ fn a_field_that_loses_data_says_so() {
           google.protobuf.Empty nothing = 2;
           int32 count = 3;
           oneof one { google.protobuf.Int32Value number = 4; }
+          // The names.
+          map<string, google.protobuf.StringValue> names = 5;
         }";
     let plain = made("a.rs", text, |config| config.plain_types = true).unwrap();
     let drops = "/// Decoding drops unknown fields inside.";
@@ -121,9 +123,10 @@ fn a_field_that_loses_data_says_so() {
         format!("/// The note. /// {drops} pub note: Option<String>"),
         format!("{drops} pub nothing: Option<()>"),
         format!("{drops} Number(i32)"),
+        format!("/// The names. /// {drops} pub names: rt::heap::BTreeMap<String, String>"),
     ] {
         assert!(plain.contains(&part), "no {part} in {plain}");
     }
-    assert_eq!(plain.matches(drops).count(), 3, "{plain}");
+    assert_eq!(plain.matches(drops).count(), 4, "{plain}");
     assert!(!made("a.rs", text, |_| {}).unwrap().contains(drops));
 }

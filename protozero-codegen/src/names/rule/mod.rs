@@ -62,8 +62,9 @@ pub(super) const TABLE: &str = "ReaderTable";
 pub(super) const VIEW: &str = "Borrowed";
 const ONEOF: &str = "Oneof";
 
-/// Methods that every writer has, besides `append_raw`.
-const OF_WRITERS: &[&str] = &["append_field", "from_scope", "scope_mut"];
+/// Methods that every writer has, besides `append_raw`. `into` and `try_into` take `self`: a call finds them
+/// before a setter.
+const OF_WRITERS: &[&str] = &["append_field", "from_scope", "into", "scope_mut", "try_into"];
 /// The field whose derived setter would be `append_raw`, which every writer has.
 const APPEND: &str = "append";
 const RAW: &str = "_raw";

@@ -71,6 +71,9 @@ fn a_setter_is_never_that_of_another_field() {
         ("append_field", "append_field_"),
         ("from_scope", "from_scope_"),
         ("scope_mut", "scope_mut_"),
+        ("into", "into_"),
+        ("into_", "into__"),
+        ("try_into", "try_into_"),
     ] {
         assert_eq!(setter(field.into()), name);
     }
@@ -85,7 +88,7 @@ fn a_setter_is_never_that_of_another_field() {
 /// Names of fields that are likely to meet.
 fn field() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
-        "_", "__", "raw", "_raw", "gather", "_gather", "append", "_field",
+        "_", "__", "raw", "_raw", "gather", "_gather", "append", "_field", "into",
     ]);
     prop::collection::vec(word, 1..5).prop_map(|words| words.concat())
 }
@@ -108,7 +111,8 @@ proptest! {
     fn no_two_setters_have_one_name(
         fields in prop::collection::btree_set(field().prop_filter("a name", |f| f != "_"), 1..24),
     ) {
-        let of_writers = ["append_raw", "append_field", "from_scope", "scope_mut"];
+        let of_writers =
+            ["append_raw", "append_field", "from_scope", "into", "scope_mut", "try_into"];
         let mut taken: BTreeMap<String, &str> = of_writers.map(|name| (name.into(), "every")).into();
         for field in &fields {
             let plain = setter(field.clone());
