@@ -83,7 +83,8 @@ where
 
 /// [`Codec`], with `MEMORY` bytes of memory for the structs of a message that is received, as
 /// [`DecodeOptions::memory_max`] counts them. Generated code uses it if the generator was told a limit
-/// (`Build::grpc_memory_max`). Its buffers are those of tonic's default; [`Codec::new`] with [`Codec::limits`] has others.
+/// (`Build::grpc_memory_max`). Its buffers are those of tonic's default; [`Codec::new`] with [`Codec::limits`] has
+/// others.
 pub struct CodecWithin<E, D, const MEMORY: usize>(Codec<E, D>);
 
 impl<E, D, const MEMORY: usize> Default for CodecWithin<E, D, MEMORY> {

@@ -252,10 +252,10 @@ macro_rules! encoding {
 pub trait Message: Encode + for<'a> Merge<'a> + Default + Clone + PartialEq + Debug {
     /// Decodes the message in `bytes`.
     ///
-    /// Structs of nested messages, and the blocks for their unknown fields, may take 32 MiB plus 512 bytes for each byte
-    /// of input, but at most 512 MiB, or four bytes for each byte of input if that is more: an empty message has two bytes
-    /// on the wire, and its struct may have thousands. [`DecodeOptions`](crate::DecodeOptions) has
-    /// other limits, and says what counts.
+    /// Structs of nested messages, and the blocks for their unknown fields, may take 32 MiB plus 512 bytes
+    /// for each byte of input, but at most 512 MiB, or four bytes for each byte of input if that is more:
+    /// an empty message has two bytes on the wire, and its struct may have thousands.
+    /// [`DecodeOptions`](crate::DecodeOptions) has other limits, and says what counts.
     ///
     /// # Errors
     /// [`DecodeError`] if `bytes` is not a message, has too many levels, or needs more memory
