@@ -126,7 +126,12 @@ fn besiege(
     println!("siege: {besieged}\n  {during:?}");
     let after = wait_as(daemon, &quiet_use, cgroup)?;
     check_memory(&before, &after, cgroup)?;
-    seen.check()?;
+    println!("hostile data: {}", seen.text());
+    if !plan.is_short {
+        // In a short one, with a daemon that is not optimised, hostile users may be caught removing memory at once. Then
+        // they get none, and none of their data comes.
+        seen.check()?;
+    }
     if is_root() {
         println!("{} files of hostile users, and none of others", folders.check(&HOSTILE)?);
     }

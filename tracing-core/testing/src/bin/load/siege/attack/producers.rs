@@ -16,8 +16,9 @@ use protos::producer_port::Request;
 use protos::{
     CommitDataRequest, CommitDataRequestChunksToMove, GetAsyncCommandRequest,
     InitializeConnectionRequest, InitializeConnectionRequestProducerSMBScrapingMode as Mode,
-    RegisterTraceWriterRequest,
+    InitializeConnectionResponse, RegisterTraceWriterRequest,
 };
+use protozero::Message as _;
 
 use super::Target;
 use crate::chunks::{self, SCRAPED_WRITER};
@@ -31,6 +32,9 @@ pub(super) const LARGE_MEMORY_BYTES: usize = abi::limits::SMB_BYTES_MAX;
 const LARGE_COMMITS: u64 = 4;
 /// How long a producer waits for a session that asks for it, before it goes on without one.
 const ASKED_WITHIN: Duration = Duration::from_millis(5);
+
+/// How long it waits for the reply to its first request. Without one it does not name its memory.
+const REPLY_WITHIN: Duration = Duration::from_secs(2);
 
 /// Page sizes that the service takes.
 const PAGE_BYTES: [usize; 4] = [4096, 8192, 16_384, 32_768];
@@ -87,6 +91,15 @@ impl Memory {
     }
 }
 
+/// Whether the service uses the memory that came with the first request, whose reply this takes.
+fn is_memory_taken(link: &mut SocketConnection<ProducerPort>) -> bool {
+    let Received::Reply { result: Ok(reply), .. } = link.receive(Some(REPLY_WITHIN)) else {
+        return false;
+    };
+    InitializeConnectionResponse::decode(&reply)
+        .is_ok_and(|reply| reply.using_shmem_provided_by_producer == Some(true))
+}
+
 impl Producer {
     /// Connects, offers memory of up to `bytes` or leaves it to the service, and registers a data source.
     fn connect(target: &Target, random: &mut Random, bytes: usize) -> Option<Self> {
@@ -108,14 +121,11 @@ impl Producer {
         let (memory, region) = own.unzip();
         let attachment = region.map_or(Attachment::None, Attachment::Region);
         let _ = link.send(Request::InitializeConnection(hello), true, attachment);
+        // The service makes other memory if this does not fit, and while mapping that of this user takes long.
+        let has_memory = memory.is_some() && is_memory_taken(&mut link);
         let commands = Request::GetAsyncCommand(GetAsyncCommandRequest::default());
         let _ = link.send(commands, true, Attachment::None);
-        let known = Known {
-            others: target.sources(),
-            // Otherwise the service takes no memory of this producer, and makes some.
-            has_memory: memory.is_some() && hint == page.bytes(),
-            ..Known::default()
-        };
+        let known = Known { others: target.sources(), has_memory, ..Known::default() };
         let mut producer = Self { link, known, memory, page };
         for _ in 0..1 + random.below(3) {
             producer.send(random, |random, known| requests::register(random, known))?;

@@ -78,17 +78,18 @@ impl Seen {
         }
     }
 
+    /// All counts, for people.
+    pub fn text(&self) -> String {
+        let all = KINDS.iter().zip(self.counts);
+        all.map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")
+    }
+
     /// # Errors
     /// Something has not happened at all.
     pub fn check(&self) -> Outcome {
-        let all = KINDS.iter().zip(self.counts);
-        let text: Vec<String> =
-            all.clone().map(|(kind, count)| format!("{count} {kind}")).collect();
-        let text = text.join(", ");
-        println!("hostile data: {text}");
-        match all.clone().find(|(_, count)| *count == 0) {
+        match KINDS.iter().zip(self.counts).find(|(_, count)| *count == 0) {
             None => Ok(()),
-            Some((kind, _)) => Err(format!("the attack is none: no {kind}; {text}")),
+            Some((kind, _)) => Err(format!("the attack is none: no {kind}; {}", self.text())),
         }
     }
 
