@@ -128,8 +128,8 @@ fn besiege(
     check_memory(&before, &after, cgroup)?;
     println!("hostile data: {}", seen.text());
     if !plan.is_short {
-        // In a short one, with a daemon that is not optimised, hostile users may be caught removing memory at once. Then
-        // they get none, and none of their data comes.
+        // In a short one, with a daemon that is not optimised, hostile users may be caught removing memory at once.
+        // Then they get none, and none of their data comes.
         seen.check()?;
     }
     if is_root() {
