@@ -1,4 +1,4 @@
-//! What a program leaves behind is in the ledger of losses, which only our service has.
+//! What only our service has: a ledger of losses, with what a program leaves behind and drops; and snapshots at the end.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
@@ -9,6 +9,8 @@ use tracing_core::client::data_source::{Ack, DataSource, Instance};
 use tracing_core::client::producer::{Producer, ProducerOptions, Scraping};
 use tracing_core::client::write::BufferExhaustedPolicy;
 
+use crate::strict::{CONFIG, DropAndEnd, producer};
+use crate::triggers::config;
 use crate::world::World;
 
 /// What [`program_process`] does once it recorded three events.
@@ -104,4 +106,35 @@ fn a_program_that_is_killed_and_one_that_ends() {
             ran.failed(3, "data was lost, and --strict was asked for");
         }
     }
+}
+
+/// A program tells how many packets it dropped.
+#[test]
+fn what_a_writer_drops_has_a_number() {
+    let world = World::new();
+    let _traced = world.traced();
+    let _producer = producer(&world, DropAndEnd);
+    world.write("c", &CONFIG.replace("size_kb: 64", "size_kb: 65536"));
+    let ran = world.run("perfetto -c c --txt -o trace --strict");
+    assert!(ran.stderr.contains("; 10 packets that flood (pid "), "{ran:?}");
+    assert!(ran.stderr.contains(") dropped because its shared memory was full; "), "{ran:?}");
+    ran.failed(3, "data was lost, and --strict was asked for");
+}
+
+/// There is nothing more to record, so its snapshot is taken at once.
+#[test]
+fn a_trigger_whose_delay_runs_at_the_end() {
+    let world = World::new();
+    let _traced = world.traced();
+    let sources = "data_sources { config { name: 'none' } }";
+    let config = config("CLONE_SNAPSHOT").replace(sources, "");
+    world.write("c", &config.replace("stop_delay_ms: 1", "stop_delay_ms: 3600000"));
+    let mut perfetto = world.start("perfetto -c c --txt -o trace --strict");
+    perfetto.read_until("waiting for triggers");
+    perfetto.wait_for_sessions(&world, 1);
+    world.run("trigger_perfetto t").good();
+    perfetto.signal(Signal::INT);
+    let ran = perfetto.end().good();
+    assert!(ran.stderr.contains("1 snapshot was written"), "{ran:?}");
+    assert!(!world.packets("trace.0").is_empty());
 }

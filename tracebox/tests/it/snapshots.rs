@@ -43,24 +43,6 @@ fn snapshots() {
     assert_eq!(std::fs::read(world.path("trace")).unwrap(), b"precious", "it is left alone");
 }
 
-/// There is nothing more to record, so its snapshot is taken at once.
-#[test]
-fn a_trigger_whose_delay_runs_at_the_end() {
-    let world = World::new();
-    let _traced = world.traced();
-    let sources = "data_sources { config { name: 'none' } }";
-    let config = config("CLONE_SNAPSHOT").replace(sources, "");
-    world.write("c", &config.replace("stop_delay_ms: 1", "stop_delay_ms: 3600000"));
-    let mut perfetto = world.start("perfetto -c c --txt -o trace --strict");
-    perfetto.read_until("waiting for triggers");
-    perfetto.wait_for_sessions(&world, 1);
-    world.run("trigger_perfetto t").good();
-    perfetto.signal(Signal::INT);
-    let ran = perfetto.end().good();
-    assert!(ran.stderr.contains("1 snapshot was written"), "{ran:?}");
-    assert!(has(&world.packets("trace.0"), is_config));
-}
-
 /// A snapshot lacks what no producer offers, as any trace does.
 #[test]
 fn a_data_source_that_no_producer_offers() {
