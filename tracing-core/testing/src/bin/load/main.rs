@@ -94,8 +94,8 @@ fn main() -> ExitCode {
         ["--small", kind, producers, consumers] => {
             return end(siege::memory::child(kind, producers, consumers));
         }
-        ["--attack", producers, consumers, folder, seed] => {
-            return end(siege::attack::process(producers, consumers, folder, seed));
+        ["--attack", producers, consumers, folder, seed, bytes] => {
+            return end(siege::attack::process(producers, consumers, folder, seed, bytes));
         }
         _ => {}
     }

@@ -36,6 +36,8 @@ pub struct Known {
     /// It has shared memory, all of whose pages were written: chunks in it may be named. A user that names memory
     /// without data is caught, and after a while gets no more: then less would be attacked.
     pub has_memory: bool,
+    /// Pages of the memory that the service has made, in KiB.
+    pub page_kb: Option<u32>,
 }
 
 /// More than these are forgotten.
@@ -61,6 +63,7 @@ impl Known {
             remember(&mut self.buffers, buffer.unwrap_or_default());
         };
         match &command.cmd {
+            Some(Command::SetupTracing(it)) => self.page_kb = it.shared_buffer_page_size_kb,
             Some(Command::SetupDataSource(it)) => {
                 instance(it.new_instance_id, it.config.as_deref())
             }

@@ -21,8 +21,8 @@ use std::sync::{Mutex, PoisonError};
 use os::socket::Address;
 use service::limits::{CLONES_PER_UID_MAX, SESSIONS_PER_UID_MAX};
 
-use crate::Outcome;
 use crate::hostile::Random;
+use crate::{Outcome, Plan};
 pub use sessions::Seen;
 
 /// Buffers and shared memory of one hostile user: of all sessions and clones that it may have, and of the producers
@@ -44,6 +44,15 @@ struct Target {
     folder: PathBuf,
     /// Data sources of honest users.
     sources: Mutex<Vec<String>>,
+    /// See [`large_memory`].
+    large_memory: usize,
+}
+
+/// Shared memory of the one thread of a hostile user that has more than the others, bytes. A short siege has none: a
+/// daemon that is not optimised looks through it for seconds as often as a session is flushed, and the other sessions
+/// of the user wait.
+pub fn large_memory(plan: &Plan) -> usize {
+    if plan.is_short { producers::MEMORY_BYTES } else { producers::LARGE_MEMORY_BYTES }
 }
 
 /// More data sources of others are not remembered.
@@ -51,7 +60,13 @@ const SOURCES_MAX: usize = 8;
 
 impl Target {
     fn new(producers: Address, consumers: Address) -> Self {
-        Self { producers, consumers, folder: PathBuf::new(), sources: Mutex::default() }
+        Self {
+            producers,
+            consumers,
+            folder: PathBuf::new(),
+            sources: Mutex::default(),
+            large_memory: producers::LARGE_MEMORY_BYTES,
+        }
     }
 
     /// Data sources of honest users that were there lately.
@@ -67,12 +82,19 @@ impl Target {
     }
 }
 
-/// `--attack PRODUCERS CONSUMERS FOLDER SEED`: prints a line when it begins, and one after each session that lasts. It
-/// does not end.
-pub fn process(producers: &str, consumers: &str, folder: &str, seed: &str) -> Outcome {
+/// `--attack PRODUCERS CONSUMERS FOLDER SEED BYTES`: prints a line when it begins, and one after each session that
+/// lasts. It does not end.
+pub fn process(
+    producers: &str,
+    consumers: &str,
+    folder: &str,
+    seed: &str,
+    large_memory: &str,
+) -> Outcome {
     let parse = |text| Address::parse(text).map_err(|error| error.to_string());
     let mut target = Target::new(parse(producers)?, parse(consumers)?);
     target.folder = folder.into();
+    target.large_memory = large_memory.parse().map_err(|_| "BYTES")?;
     let target = &target;
     let seed: u64 = seed.parse().map_err(|_| "SEED")?;
     // What is measured is the daemon, not how the processors are shared between attackers and honest users.

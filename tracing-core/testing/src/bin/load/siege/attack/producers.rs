@@ -16,7 +16,7 @@ use protos::producer_port::Request;
 use protos::{
     CommitDataRequest, CommitDataRequestChunksToMove, GetAsyncCommandRequest,
     InitializeConnectionRequest, InitializeConnectionRequestProducerSMBScrapingMode as Mode,
-    InitializeConnectionResponse, RegisterTraceWriterRequest,
+    InitializeConnectionResponse, RegisterTraceWriterRequest, SyncRequest,
 };
 use protozero::Message as _;
 
@@ -30,10 +30,7 @@ pub(super) const MEMORY_BYTES: usize = 256 * 1024;
 pub(super) const LARGE_MEMORY_BYTES: usize = abi::limits::SMB_BYTES_MAX;
 /// How often a producer with large memory commits all of it.
 const LARGE_COMMITS: u64 = 4;
-/// How long a producer waits for a session that asks for it, before it goes on without one.
-const ASKED_WITHIN: Duration = Duration::from_millis(5);
-
-/// How long it waits for the reply to its first request. Without one it does not name its memory.
+/// How long a producer waits for a reply. Without one to its first request it does not name its memory.
 const REPLY_WITHIN: Duration = Duration::from_secs(2);
 
 /// Page sizes that the service takes.
@@ -47,7 +44,7 @@ pub(super) fn attack(target: &Target, random: &mut Random) {
 
 /// The same with memory of any size; all of it is committed at once, several times.
 pub(super) fn attack_large(target: &Target, random: &mut Random) {
-    let Some(mut producer) = Producer::connect(target, random, LARGE_MEMORY_BYTES) else { return };
+    let Some(mut producer) = Producer::connect(target, random, target.large_memory) else { return };
     if producer.work(random, 20).is_some() && producer.known.is_asked() {
         for _ in 0..LARGE_COMMITS {
             if producer.commit_all(random).is_none() {
@@ -61,6 +58,7 @@ struct Producer {
     link: SocketConnection<ProducerPort>,
     known: Known,
     memory: Option<Memory>,
+    /// Of its memory: the service may have chosen another than it was asked for.
     page: PageSize,
 }
 
@@ -130,7 +128,7 @@ impl Producer {
         for _ in 0..1 + random.below(3) {
             producer.send(random, |random, known| requests::register(random, known))?;
         }
-        producer.take_replies(ASKED_WITHIN);
+        producer.wait_for_reply()?;
         Some(producer)
     }
 
@@ -143,7 +141,7 @@ impl Producer {
                 1 => self.register_writer(random)?,
                 _ => self.send(random, requests::request)?,
             }
-            self.take_replies(Duration::ZERO);
+            self.take_replies();
         }
         Some(())
     }
@@ -157,16 +155,33 @@ impl Producer {
         self.link.send(request, random.below(2) == 0, Attachment::None).ok().map(drop)
     }
 
-    /// Takes what has come, and waits for something for `first`.
-    fn take_replies(&mut self, first: Duration) {
-        let mut wait = first;
-        while let Received::Reply { result, .. } = self.link.receive(Some(wait)) {
-            learn(&mut self.known, result.as_deref().unwrap_or_default());
-            if let Some(Ok(region)) = self.link.take_region() {
-                self.memory = Memory::of(&region);
-                self.known.has_memory = self.memory.is_some();
+    /// Waits until the service has handled all requests: sessions that are there have asked for the producer then.
+    fn wait_for_reply(&mut self) -> Option<()> {
+        let request = Request::Sync(SyncRequest::default());
+        let sync = self.link.send(request, true, Attachment::None).ok()?;
+        while let Received::Reply { call, result, .. } = self.link.receive(Some(REPLY_WITHIN)) {
+            self.learn(&result.unwrap_or_default());
+            if call == sync {
+                break;
             }
-            wait = if self.known.is_asked() { Duration::ZERO } else { first };
+        }
+        Some(())
+    }
+
+    /// Takes what has come.
+    fn take_replies(&mut self) {
+        while let Received::Reply { result, .. } = self.link.receive(Some(Duration::ZERO)) {
+            self.learn(&result.unwrap_or_default());
+        }
+    }
+
+    fn learn(&mut self, reply: &[u8]) {
+        learn(&mut self.known, reply);
+        if let Some(Ok(region)) = self.link.take_region() {
+            let page = self.known.page_kb.and_then(|kb| PageSize::new(kb as usize * 1024).ok());
+            self.page = page.unwrap_or(self.page);
+            self.memory = Memory::of(&region).filter(|_| page.is_some());
+            self.known.has_memory = self.memory.is_some();
         }
     }
 
@@ -227,7 +242,7 @@ impl Producer {
             let commit = CommitDataRequest { chunks_to_move: part.to_vec(), ..Default::default() };
             self.send(random, |_, _| Request::CommitData(commit))?;
         }
-        self.take_replies(Duration::ZERO);
+        self.take_replies();
         Some(())
     }
 

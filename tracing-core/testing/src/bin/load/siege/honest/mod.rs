@@ -326,6 +326,24 @@ struct Seen {
     first_gap: Option<u64>,
 }
 
+/// Of a packet of an honest writer: the writer, the number, the text.
+type Event = (usize, u64, String);
+
+fn own_event<'a>(
+    fields: impl IntoIterator<Item = Result<TestEventField<'a>, protozero::ReadError>>,
+) -> Outcome<Event> {
+    let (mut index, mut number, mut text) = (0, 0, String::new());
+    for field in fields {
+        match field.map_err(|error| error.to_string())? {
+            TestEventField::SeqValue(value) => index = value as usize,
+            TestEventField::Counter(value) => number = value,
+            TestEventField::Str(value) => text = value.to_owned(),
+            _ => {}
+        }
+    }
+    Ok((index, number, text))
+}
+
 /// What is read of a trace so far.
 #[derive(Default)]
 struct Scan {
@@ -346,45 +364,35 @@ impl Scan {
             let Ok(TraceField::Packet(packet)) = packet else {
                 return Err("a broken trace".into());
             };
-            let (mut sequence, mut dropped, mut of, mut event) = (0, false, None, None);
+            let (mut sequence, mut dropped, mut of) = (0, false, None);
+            let (mut bundle, mut event) = (None, None);
             for field in packet {
                 match field.map_err(|error| error.to_string())? {
                     TracePacketField::TrustedPacketSequenceId(id) => sequence = id,
                     TracePacketField::TrustedUid(id) => of = Some(id.cast_unsigned()),
                     TracePacketField::PreviousPacketDropped(bits) => dropped = bits != 0,
-                    TracePacketField::CompressedPackets(bytes) => {
-                        self.bundles += 1;
-                        self.trace(&kind::inflate(bytes)?, uid)?;
-                    }
-                    TracePacketField::ForTesting(fields) => {
-                        let (mut index, mut number, mut text) = (0, 0, String::new());
-                        for field in fields {
-                            match field.map_err(|error| error.to_string())? {
-                                TestEventField::SeqValue(value) => index = value as usize,
-                                TestEventField::Counter(value) => number = value,
-                                TestEventField::Str(value) => text = value.to_owned(),
-                                _ => {}
-                            }
-                        }
-                        event = Some((index, number, text));
-                    }
+                    TracePacketField::CompressedPackets(bytes) => bundle = Some(bytes),
+                    TracePacketField::ForTesting(fields) => event = Some(fields),
                     _ => {}
                 }
             }
-            // In a session that is open to all there may be packets of hostile producers.
+            // In a session that is open to all there may be packets of hostile producers, with anything in them.
+            if of.is_some_and(|of| of != uid) {
+                continue;
+            }
+            if let Some(bytes) = bundle {
+                self.bundles += 1;
+                self.trace(&kind::inflate(bytes)?, uid)?;
+            }
             if of == Some(uid) {
+                let event = event.map(own_event).transpose()?;
                 self.packet(sequence, dropped, event)?;
             }
         }
         Ok(())
     }
 
-    fn packet(
-        &mut self,
-        sequence: u32,
-        dropped: bool,
-        event: Option<(usize, u64, String)>,
-    ) -> Outcome {
+    fn packet(&mut self, sequence: u32, dropped: bool, event: Option<Event>) -> Outcome {
         let Some((index, number, text)) = event else {
             self.lost.marks += u64::from(dropped);
             match self.writers.get(&sequence) {

@@ -187,6 +187,19 @@ fn chunks_of_hostile_producers_may_overwrite_those_of_an_open_session() {
     assert!(check(more, true, 1).is_err(), "more than was written");
 }
 
+/// Packets of hostile producers have anything in them, also where an honest one has its text.
+#[test]
+fn packets_of_hostile_producers_are_not_read() {
+    let mut of_another = packet(0, 7);
+    of_another.optional_trusted_uid = Some(TracePacketOptionalTrustedUid::TrustedUid(8));
+    let mut trace =
+        Trace { packet: vec![packet(0, 0), of_another], ..Default::default() }.encode_to_vec();
+    let text = trace.windows(6).rposition(|bytes| bytes == &content(7).as_bytes()[..6]).unwrap();
+    trace[text] = 0xff;
+    let recorded = Recorded { trace, ..Recorded::default() };
+    assert_eq!(check(&recorded, UID, &[1, 0]).map(|lost| lost.packets), Ok(0));
+}
+
 #[test]
 fn all_kinds_of_sessions_come() {
     let kinds: Vec<_> = (0..6).map(|round| Kind::of(round, true)).collect();
