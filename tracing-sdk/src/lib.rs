@@ -127,6 +127,8 @@ pub use tracing_sdk_derive::{Annotate, traced};
 /// Compiles and runs the examples of the guides.
 #[cfg(all(doctest, feature = "in-process"))]
 mod guide {
+    #[doc = include_str!("../../README.md")]
+    mod repository {}
     #[doc = include_str!("../README.md")]
     mod readme {}
     #[doc = include_str!("../../docs/sdk.md")]
