@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use client::data_source::Instance;
 use protos::TracePacketOptionalTrustedPacketSequenceId as Sequence;
 use protos::{
@@ -7,6 +9,7 @@ use protos::{
 use protos::{TestEvent, Trace, TracePacket, TracePacketData, TracePacketOptionalTrustedUid};
 use protozero::Message as _;
 
+use super::asker::half_most_and_all;
 use super::kind::{Kind, Recorded};
 use super::leaver::received;
 use super::{Lost, Report, WRITERS, check, check_told, content, is_own, own_config};
@@ -129,6 +132,19 @@ fn bytes_follow_from_the_number() {
     let mut hostile = packet(0, 77);
     hostile.optional_trusted_uid = Some(TracePacketOptionalTrustedUid::TrustedUid(8));
     assert_eq!(checked(vec![hostile, packet(0, 0)], [1, 0]), Ok(0), "of another user");
+}
+
+/// The daemon stood still 60 times in some 260 seconds, for a second each.
+#[test]
+fn a_daemon_that_stands_still_is_seen_in_999_of_1000() {
+    let quick = Duration::from_micros(100);
+    let mut answers = vec![quick; 100_000];
+    assert_eq!(half_most_and_all(answers.clone()), [quick; 3]);
+    answers.extend([Duration::from_secs(1); 60]);
+    let [half, most, all] = half_most_and_all(answers);
+    assert_eq!((half, all), (quick, Duration::from_secs(1)));
+    assert!(most > Duration::from_millis(900), "{most:?}");
+    assert_eq!(half_most_and_all(Vec::new()), [Duration::ZERO; 3]);
 }
 
 #[test]

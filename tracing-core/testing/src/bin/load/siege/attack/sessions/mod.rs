@@ -48,7 +48,7 @@ const KINDS: [&str; 13] = [
     "packets read from chunks that were not handed over",
     "packets read from compressed bundles",
     "packets read from clones",
-    "packets filtered",
+    "packets read through a filter",
     "flushes that all producers answered",
     "triggers",
 ];
@@ -102,9 +102,6 @@ impl Seen {
                 self.counts[index * counts.len() + kind] += count.unwrap_or_default();
             }
         }
-        let filtered = stats.filter_stats.as_ref().and_then(|filter| filter.input_packets);
-        self.counts[FILTERED] += filtered.unwrap_or_default();
-        self.counts[FLUSHED] += stats.flushes_succeeded.unwrap_or_default();
     }
 
     /// Counts packets of hostile producers as `kind`.
@@ -172,22 +169,29 @@ fn record(
     target.learn(sources);
     let config = config(target, random, what);
     consumer.enable_tracing(&config, None)?;
+    let name = config.unique_session_name.as_deref();
+    let read = if what == Use::Filter { FILTERED } else { READ };
     for _ in 0..FLUSHES {
+        let state = consumer.query_service_state(true)?;
+        let asks = state.tracing_sessions.iter().any(|session| {
+            session.unique_session_name.as_deref() == name && session.num_data_sources > Some(0)
+        });
         // Some producer does not answer in time.
-        let _ = consumer.flush(TIMEOUT);
+        let is_answered = consumer.flush(TIMEOUT).is_ok();
+        seen.counts[FLUSHED] += u64::from(asks && is_answered);
         let mut trace = Vec::new();
         match what {
             Use::Clone => trace = clone(target, &config)?,
             _ if random.below(2) == 0 => drop(consumer.read_into(&mut trace, FOREVER)?),
             _ => {}
         }
-        seen.trace(&trace, if what == Use::Clone { CLONED } else { READ });
+        seen.trace(&trace, if what == Use::Clone { CLONED } else { read });
     }
     consumer.disable_tracing()?;
     while consumer.wait(Some(FOREVER))? != Waited::Ended {}
     let mut trace = Vec::new();
     consumer.read_into(&mut trace, FOREVER)?;
-    seen.trace(&trace, READ);
+    seen.trace(&trace, read);
     seen.stats(&consumer.get_trace_stats()?);
     consumer.free_buffers()
 }

@@ -1,3 +1,6 @@
+use protos::{Trace, TracePacket, TracePacketOptionalTrustedUid};
+use protozero::Message as _;
+
 use super::*;
 
 #[test]
@@ -8,6 +11,21 @@ fn an_attack_that_does_not_reach_something_is_none() {
         seen.counts[index] = 0;
         assert!(seen.check().unwrap_err().contains(&format!("no {kind};")));
         seen.counts[index] = 1;
+    }
+}
+
+/// A session has packets of the service, whatever the producers do.
+#[test]
+fn packets_of_the_service_are_no_attack() {
+    let of = |uid: u32| TracePacket {
+        optional_trusted_uid: Some(TracePacketOptionalTrustedUid::TrustedUid(uid.cast_signed())),
+        ..TracePacket::default()
+    };
+    let mut seen = Seen::default();
+    for uid in [0, HOSTILE[0]] {
+        let trace = Trace { packet: vec![of(uid)], ..Trace::default() };
+        seen.trace(&trace.encode_to_vec(), FILTERED);
+        assert_eq!(seen.counts[FILTERED], u64::from(uid != 0));
     }
 }
 
