@@ -8,8 +8,8 @@ use std::time::Duration;
 use protos::producer_port::Request;
 use protos::{
     CommitDataRequest, CommitDataRequestChunkToPatch, CommitDataRequestChunkToPatchPatch,
-    CommitDataRequestChunksToMove, DataSourceConfig, DataSourceDescriptor, GetAsyncCommandResponse,
-    GetAsyncCommandResponseCmd as Cmd,
+    CommitDataRequestChunksToMove, CommitDataRequestDroppedPackets, DataSourceConfig,
+    DataSourceDescriptor, GetAsyncCommandResponse, GetAsyncCommandResponseCmd as Cmd,
 };
 use protozero::Message as _;
 
@@ -487,10 +487,19 @@ pub(super) fn forged_commit(rng: &mut Rng) -> CommitDataRequest {
             ..Default::default()
         })
         .collect();
+    let flush_request_id = rng.chance(20).then(|| rng.below(50));
+    let dropped_packets = (0..rng.below(3))
+        .map(|_| CommitDataRequestDroppedPackets {
+            target_buffer: Some(small(rng)),
+            packets: Some(rng.pick(&[0, 1, 1000, u64::MAX])),
+            ..Default::default()
+        })
+        .collect();
     CommitDataRequest {
         chunks_to_move,
         chunks_to_patch,
-        flush_request_id: rng.chance(20).then(|| rng.below(50)),
+        flush_request_id,
+        dropped_packets,
         ..Default::default()
     }
 }
