@@ -45,6 +45,23 @@ fn slices_and_instants() {
     );
 }
 
+/// Values that an `i64` cannot hold are numbers with a fraction, and not negative ones.
+#[test]
+fn large_counters() {
+    check(
+        || {
+            counter!(A, "limit", u64::MAX);
+            counter!(A, "limit", usize::MAX);
+            counter!(A, "limit", i64::MAX.cast_unsigned());
+        },
+        &[
+            "counter 1.8446744073709552e19",
+            "counter 1.8446744073709552e19",
+            "counter 9223372036854775807",
+        ],
+    );
+}
+
 /// The compiler limits the steps of a macro.
 #[test]
 #[rustfmt::skip]
