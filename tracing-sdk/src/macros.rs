@@ -140,7 +140,8 @@ macro_rules! slice {
     };
 }
 
-/// A slice for the rest of the function, with the name of the function.
+/// A slice for the rest of the function, with the path of the function as its name. After the category come arguments,
+/// in the grammar of [`instant!`](crate::instant!).
 ///
 /// ```
 /// use tracing_sdk::{categories, function};
@@ -156,26 +157,7 @@ macro_rules! slice {
 #[macro_export]
 macro_rules! function {
     ($category:expr $(, $($rest:tt)*)?) => {
-        let _slice = {
-            fn __item() {}
-            fn __path() -> &'static str {
-                ::core::any::type_name_of_val(&__item)
-            }
-            if !$crate::__private::ON {
-                $crate::__private::Slice::OFF
-            } else {
-                match &$category {
-                    category => if !$crate::__private::CategoryRef::is_on(category) {
-                        $crate::__private::Slice::OFF
-                    } else {
-                        let name = $crate::__static!($crate::__private::StaticName =
-                            $crate::__private::StaticName::function(__path));
-                        $crate::__event!(@args slice [category] [$crate::__private::Name::Static(name)]
-                            [] [] $($($rest)*)? ,)
-                    },
-                }
-            }
-        };
+        let _slice = $crate::__event!(@function slice [$category] $($($rest)*)?);
     };
 }
 
@@ -185,23 +167,7 @@ macro_rules! function {
 #[macro_export]
 macro_rules! async_slice {
     ($category:expr, $name:literal $(, $($rest:tt)*)?) => {
-        if !$crate::__private::ON {
-            $crate::AsyncSlice::OFF
-        } else {
-            match &$category {
-                category => if !$crate::__private::CategoryRef::is_on(category) {
-                    $crate::AsyncSlice::OFF
-                } else {
-                    let name = $crate::__static!($crate::__private::StaticName =
-                        $crate::__private::StaticName::event($name));
-                    let (track, flow) = $crate::AsyncSlice::track_and_flow(name);
-                    let slice = $crate::__event!(@args track_slice [category]
-                        [$crate::__private::Name::Static(name)] [] []
-                        track = track, flow = flow, $($($rest)*)? ,);
-                    $crate::AsyncSlice::new(slice, flow, category, name)
-                },
-            }
-        }
+        $crate::__event!(@slice async_slice [$category] [$name,] $($($rest)*)?)
     };
     ($($other:tt)*) => {
         ::core::compile_error!("write `async_slice!(NET, \"name\")`, with a literal; arguments may follow")
@@ -318,7 +284,28 @@ macro_rules! __static {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __event {
+    // ---- the name is the path of the function around it
+    (@function $verb:ident $category:tt $($rest:tt)*) => {{
+        fn __item() {}
+        fn __path() -> &'static str {
+            ::core::any::type_name_of_val(&__item)
+        }
+        $crate::__event!(@slice $verb $category [fn __path,] $($rest)*)
+    }};
+
     // ---- a slice is on the thread's track, unless `track = ...` is among the arguments; `in` comes last
+    (@slice $verb:ident $category:tt [fn $($before:tt)*] in $($rest:tt)*) => {
+        ::core::compile_error!("this slice ends with the function: write `slice!(NET, \"read\", in || read(url))`")
+    };
+    (@slice async_slice $category:tt $before:tt in $($rest:tt)*) => {
+        ::core::compile_error!("`in` is for `slice!`: write `future.traced(async_slice!(NET, \"read\"))`")
+    };
+    (@slice async_slice $category:tt $before:tt track = $($rest:tt)*) => {
+        ::core::compile_error!(
+            "the slice of a future has a track of its own, as futures overlap: leave `track` out, or write \
+             `\"track\" = value` for an annotation of that name"
+        )
+    };
     (@slice $verb:ident $category:tt [$($before:tt)*] in $body:expr $(,)?) => {{
         let slice = $crate::__event!(@slice $verb $category [$($before)*]);
         let result = ($body)();
@@ -374,6 +361,34 @@ macro_rules! __event {
             }
         }
     };
+    (@slice async_slice [$category:expr] [$($all:tt)*]) => {
+        if !$crate::__private::ON {
+            $crate::AsyncSlice::OFF
+        } else {
+            match &$category {
+                category => if !$crate::__private::CategoryRef::is_on(category) {
+                    $crate::AsyncSlice::OFF
+                } else {
+                    $crate::__event!(@async category, $($all)*)
+                },
+            }
+        }
+    };
+    (@async $category:ident, fn $path:ident $(, $($rest:tt)*)?) => {
+        $crate::__event!(@async $category [function($path)] $($($rest)*)?)
+    };
+    (@async $category:ident, $name:literal $(, $($rest:tt)*)?) => {
+        $crate::__event!(@async $category [event($name)] $($($rest)*)?)
+    };
+    (@async $category:ident [$($name:tt)*] $($rest:tt)*) => {{
+        let name = $crate::__static!($crate::__private::StaticName =
+            $crate::__private::StaticName::$($name)*);
+        let (track, flow) = $crate::AsyncSlice::track_and_flow(name);
+        let slice = $crate::__event!(@args track_slice [$category]
+            [$crate::__private::Name::Static(name)] [] []
+            track = track, flow = flow, $($rest)* ,);
+        $crate::AsyncSlice::new(slice, flow, $category, name)
+    }};
 
     // ---- the name
     (@name $verb:ident $category:ident, name = @ $name:expr $(, $($rest:tt)*)?) => {
@@ -393,6 +408,12 @@ macro_rules! __event {
     (@name $verb:ident $category:ident, $name:literal $(, $($rest:tt)*)?) => {{
         let name = $crate::__static!($crate::__private::StaticName =
             $crate::__private::StaticName::event($name));
+        $crate::__event!(@args $verb [$category] [$crate::__private::Name::Static(name)]
+            [] [] $($($rest)*)? ,)
+    }};
+    (@name $verb:ident $category:ident, fn $path:ident $(, $($rest:tt)*)?) => {{
+        let name = $crate::__static!($crate::__private::StaticName =
+            $crate::__private::StaticName::function($path));
         $crate::__event!(@args $verb [$category] [$crate::__private::Name::Static(name)]
             [] [] $($($rest)*)? ,)
     }};

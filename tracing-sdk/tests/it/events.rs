@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::time::{Duration, Instant, SystemTime};
 
+use protos::TracePacketData;
 use tracing_sdk::session::{Config, Session, record};
 use tracing_sdk::{
     Flow, State, Track, Unit, async_slice, cat, categories, counter, end, function, instant, slice,
@@ -9,7 +10,7 @@ use tracing_sdk::{
 };
 
 use crate::alone::alone;
-use crate::trace::{events, packets, tracks};
+use crate::trace::{Packet, events, packets, tracks};
 
 categories! {
     /// What the tests record.
@@ -43,6 +44,47 @@ fn slices_and_instants() {
         },
         &["begin a outer", "instant a moment", "begin a inner n=1", "end sent=2 ok=true", "end"],
     );
+}
+
+/// The slice ends on its track, so it does not end the one of the thread.
+#[test]
+fn functions_on_a_track() {
+    fn upload(job: u64) {
+        function!(A, before = 1, track = Track::named("Uploads").id(job), after = ?"x", |event| {
+            event.annotate("late", &7);
+        });
+    }
+    let trace = recorded("a", || {
+        let _outer = slice!(A, "outer");
+        upload(7);
+        instant!(A, "inside");
+    });
+    let uploads = Track::named("Uploads").id(7).uuid();
+    assert_eq!(
+        placed(&trace, uploads),
+        [
+            (false, "begin a outer".to_owned()),
+            (
+                true,
+                "begin a it::events::functions_on_a_track::upload before=1 after=\"x\" late=7"
+                    .to_owned()
+            ),
+            (true, "end".to_owned()),
+            (false, "instant a inside".to_owned()),
+            (false, "end".to_owned()),
+        ]
+    );
+}
+
+/// Events, and whether each is on this track.
+pub(crate) fn placed(trace: &[u8], track: u64) -> Vec<(bool, String)> {
+    let place = |packet: Packet| match packet.message.data {
+        Some(TracePacketData::TrackEvent(event)) => {
+            Some((event.track_uuid == Some(track), packet.text?))
+        }
+        _ => None,
+    };
+    packets(trace).into_iter().filter_map(place).collect()
 }
 
 /// Values that an `i64` cannot hold are numbers with a fraction, and not negative ones.
