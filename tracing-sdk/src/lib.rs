@@ -183,7 +183,7 @@ pub mod __private {
     #[cfg(feature = "off")]
     pub use crate::site::leak;
     pub use crate::site::sticky::StateValue;
-    pub use crate::site::{Name, Site, closure};
+    pub use crate::site::{Name, Site, call, closure};
     pub use crate::source::registry::clear_all as clear_incremental_state;
     pub use crate::track::TrackRef;
 }

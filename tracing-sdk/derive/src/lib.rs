@@ -38,8 +38,14 @@ pub fn derive_annotate(input: TokenStream) -> TokenStream {
 /// | `err` | the error of a `Result`, by `Display`, as the annotation `error` |
 ///
 /// In `args`, a key such as `flow` or `track` means what it means in `tracing_sdk::instant!`: `args(flow = job.flow)`.
+/// A future takes no `track`.
 ///
-/// An `async fn` is recorded as a future: its whole life on a track of its own, and each time it is polled.
+/// An `async fn` is recorded as a future: its whole life on a track of its own, and each time it is polled. So is a
+/// function whose last expression is `Box::pin(async move { .. })` or `async move { .. }`, as methods below
+/// `#[async_trait]` are. Its life begins when it is called, and that of an `async fn` when it is polled first. Another
+/// function whose type says that it returns a future is an error, because only how the future is made would be
+/// recorded: write `future.traced(async_slice!(CATEGORY, "name"))` in it.
+///
 /// Functions may have generics, lifetimes, `self` and `impl Trait`; a `const fn` cannot be recorded.
 #[proc_macro_attribute]
 pub fn traced(arguments: TokenStream, function: TokenStream) -> TokenStream {

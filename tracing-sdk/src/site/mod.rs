@@ -136,6 +136,11 @@ pub fn closure<F: FnMut(&mut Event<'_, '_>)>(fill: F) -> F {
     fill
 }
 
+/// Calls the body of a function. A closure that is given to this one may return what it borrows from its captures.
+pub fn call<R>(body: impl FnOnce() -> R) -> R {
+    body()
+}
+
 /// A reference as to a static, for code that never runs.
 #[cfg(feature = "off")]
 pub fn leak<T>(value: T) -> &'static T {

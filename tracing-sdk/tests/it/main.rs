@@ -27,3 +27,5 @@ mod subscriber;
 mod thread_time;
 mod timeline;
 mod trace;
+#[cfg(feature = "derive")]
+mod traced;

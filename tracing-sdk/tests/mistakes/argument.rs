@@ -16,3 +16,7 @@ fn main() {
     instant!(NET, "connected", ts = std::time::Duration::ZERO);
     tracing_sdk::end!(_slice, track = tracing_sdk::Track::named("Uploads"));
 }
+
+fn read() {
+    tracing_sdk::function!(NET, in || 1);
+}

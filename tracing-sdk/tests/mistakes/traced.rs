@@ -22,4 +22,25 @@ trait Fetch {
     fn fetch(&self);
 }
 
+async fn get() -> u64 {
+    5
+}
+
+#[traced(NET)]
+fn future() -> impl Future<Output = u64> {
+    get()
+}
+
+#[traced(NET, ret)]
+fn boxed() -> std::pin::Pin<Box<dyn Future<Output = u64> + Send>> {
+    Box::pin(get())
+}
+
+type BoxFuture<T> = std::pin::Pin<Box<dyn Future<Output = T>>>;
+
+#[traced(NET)]
+fn aliased() -> BoxFuture<u64> {
+    Box::pin(get())
+}
+
 fn main() {}
