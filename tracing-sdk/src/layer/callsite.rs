@@ -165,6 +165,16 @@ impl CallSite {
         }
     }
 
+    /// The key of field `index`, if that is `track`.
+    pub(super) fn track_key(&'static self, index: usize) -> Option<&'static StaticName> {
+        self.keys.get(index).filter(|_| self.is_track(index))
+    }
+
+    /// Whether field `index` may name the track.
+    pub(super) fn is_track(&self, index: usize) -> bool {
+        matches!(self.roles.get(index), Some(Role::Track))
+    }
+
     /// The key of field `index`, if that is an annotation.
     pub(super) fn key(&'static self, index: usize) -> Option<&'static StaticName> {
         self.keys.get(index).filter(|_| matches!(self.roles.get(index), Some(Role::Annotation)))

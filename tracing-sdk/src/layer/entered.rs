@@ -67,10 +67,15 @@ fn exit_outer(id: SpanId) {
         entered.pop().map(|entry| (entry, inside))
     });
     let Some((entry, inside)) = taken else { return };
-    let is_nested =
-        |other: &Entered| entry.begun.form != Form::Named && other.begun.form != Form::Named;
+    // On the track of the thread, or on the same one that the program named.
+    let track = |entry: &Entered| match entry.begun.form {
+        Form::Named => entry.span.track_name(),
+        Form::Whole | Form::Part => None,
+    };
+    let own = track(&entry);
+    let is_nested = |other: &Entered| track(other) == own;
     for other in inside.iter().rev().filter(|other| is_nested(other)) {
-        thread::write_to(other.begun.written, &Spec::end(None), None);
+        other.span.interrupt(&other.begun);
     }
     end(&entry);
     for mut other in inside {

@@ -5,11 +5,11 @@ use std::cell::Cell;
 use super::callsite;
 use super::field::{Annotations, Special};
 use super::log_record;
+use super::span_slices::named_track;
 use crate::category::Members;
 use crate::event::Event;
 use crate::intern::{EventName, StaticName};
 use crate::sequence::{Arguments, LogLine, Spec, thread};
-use crate::track::Track;
 
 /// How much memory for texts a thread keeps for its next event, bytes.
 const TEXT_BYTES_KEPT: usize = 16 * 1024;
@@ -47,7 +47,7 @@ pub(super) fn record(event: &tracing::Event<'_>) {
             _ if message.text.is_empty() => EventName::Static(&site.name),
             _ => EventName::Dynamic(&message.text),
         };
-        let named = (!track.is_empty()).then(|| Track::dynamic(track));
+        let named = (!track.is_empty()).then(|| named_track(track));
         let place = site.place.as_ref();
         let spec = Spec { track: named.as_ref(), place, ..Spec::instant(members, name) };
         if let Some(literal) = literal.filter(|_| site.is_only_message) {

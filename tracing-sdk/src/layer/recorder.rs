@@ -94,7 +94,10 @@ impl Recorder {
         // Outside of the lock, because formatting runs code of the program.
         record.record(&mut Collect { site: span.site, values: &mut late.values });
         if !late.values.is_empty() {
-            span.change(|details| details.values.merge(&mut late.values));
+            span.change(|details| {
+                let has_begun = span.slot.enters() != 0 || details.life.has_begun();
+                details.values.merge(span.site, has_begun, &mut late.values);
+            });
         }
         late.keep();
     }

@@ -48,6 +48,11 @@ impl Life {
         Some(self.written)
     }
 
+    /// Whether a thread writes or has written a beginning: it is on the track that is known then.
+    pub(super) fn has_begun(&self) -> bool {
+        self.is_beginning || self.generation.is_some()
+    }
+
     /// The calling thread has written the beginnings that [`claim_beginning`](Self::claim_beginning) asked for.
     pub(super) fn note_begun(&mut self, generation: u32, written: Written) {
         *self = Self { written, generation: Some(generation), is_beginning: false };

@@ -10,6 +10,9 @@
 //!   thread 2                                         [request]
 //! ```
 
+use core::cell::Cell;
+use core::ptr;
+
 use protos::TrackEventType;
 
 use super::callsite::CallSite;
@@ -39,7 +42,7 @@ static SPANS: Track<'static> = Track::named("tracing spans");
 pub(super) enum Form {
     /// All that is known of the span.
     Whole,
-    /// As `Whole`, on a track that the program named.
+    /// As `Whole`, on a [track that the program named](named_track).
     Named,
     /// One part of an async span.
     Part,
@@ -73,6 +76,16 @@ fn begin_spec<'a>(site: &'static CallSite, track: Option<&'a Track<'a>>) -> Spec
 
 fn flow(number: u64) -> Flow {
     Flow::scoped("tracing span", number)
+}
+
+/// A track that the program named. Each thread has one, which readers show as one track: slices of one track must be
+/// nested, and those of several threads need not be.
+pub(super) fn named_track(name: &str) -> Track<'_> {
+    thread_local! {
+        /// No other thread has its address meanwhile.
+        static HERE: Cell<u8> = const { Cell::new(0) };
+    }
+    Track::dynamic(name).id(HERE.with(|here| ptr::from_ref(here).addr() as u64))
 }
 
 /// Where the slice of the whole life of span `number` is.
@@ -204,7 +217,7 @@ impl LiveSpan {
     fn write_whole(self, now_ns: u64, bits: u32, scratch: &Scratch) -> (Form, Written) {
         let site = self.site;
         let Scratch { values, flows, .. } = scratch;
-        let named = values.track_name(site).map(Track::dynamic);
+        let named = values.track_name(site).map(named_track);
         let spec = begin_spec(site, named.as_ref());
         let form = if named.is_some() { Form::Named } else { Form::Whole };
         let mut place = [AnnotationValue::Simple(Simple::Absent); ARGUMENTS_MAX];
@@ -320,7 +333,7 @@ impl LiveSpan {
         });
         let own = number.map(flow);
         let Scratch { values, flows, .. } = &*scratch;
-        let named = values.track_name(site).map(Track::dynamic);
+        let named = values.track_name(site).map(named_track);
         let track = named.as_ref().filter(|_| form == Form::Named);
         let is_plain = own.is_none() && values.is_empty() && flows.is_empty();
         let mut fill = |event: &mut Event<'_, '_>| {
@@ -333,6 +346,19 @@ impl LiveSpan {
         let arguments = (!is_plain).then_some(&mut arguments);
         thread::write_to(written, &Spec::end(track), arguments);
         scratch.keep();
+    }
+
+    /// Ends a slice of the calling thread that goes on at once, so its end says nothing of the span.
+    #[cold]
+    pub(super) fn interrupt(self, begun: &Begun) {
+        let name = (begun.form == Form::Named).then(|| self.track_name()).flatten();
+        let track = name.as_deref().map(named_track);
+        thread::write_to(begun.written, &Spec::end(track.as_ref()), None);
+    }
+
+    /// The name of the track that the program chose.
+    pub(super) fn track_name(self) -> Option<String> {
+        self.with(|details| details.values.track_name(self.site).map(str::to_owned))
     }
 
     /// The span has ended.

@@ -29,6 +29,8 @@ enum Stored {
     Bool(bool),
     /// A part of `Values::texts`.
     Text(Range<usize>),
+    /// As `Text`, of the field `track`, which came too late to be the name of the track.
+    LateTrack(Range<usize>),
     Causes(Arc<Vec<String>>),
 }
 
@@ -65,13 +67,22 @@ impl Values {
         self.texts.push_str(&other.texts);
     }
 
-    /// Replaces values of the same fields, and adds all others, as late ones.
-    pub(super) fn merge(&mut self, late: &mut Self) {
+    /// Replaces values of the same fields, and adds all others, as late ones. The name of the track is not replaced,
+    /// and there is no new one if a slice `has_begun`.
+    pub(super) fn merge(&mut self, site: &'static CallSite, has_begun: bool, late: &mut Self) {
         for mut value in late.values.drain(..) {
-            if let Some(at) = self.values.iter().position(|old| old.field == value.field) {
+            let is_track = site.is_track(value.field);
+            if is_track && (has_begun || self.track_name(site).is_some()) {
+                value.stored = value.stored.without_name();
+            }
+            let is_replaced = |old: &Value| {
+                let is_name = is_track && matches!(old.stored, Stored::Text(_));
+                old.field == value.field && !is_name
+            };
+            if let Some(at) = self.values.iter().position(is_replaced) {
                 self.remove(at);
             }
-            if let Stored::Text(range) = &mut value.stored {
+            if let Stored::Text(range) | Stored::LateTrack(range) = &mut value.stored {
                 let start = self.texts.len();
                 self.texts.push_str(late.texts.get(range.clone()).unwrap_or_default());
                 *range = start..self.texts.len();
@@ -82,10 +93,13 @@ impl Values {
 
     /// Removes a value and its text: a span that records one field again and again must not grow.
     fn remove(&mut self, at: usize) {
-        let Stored::Text(removed) = self.values.remove(at).stored else { return };
+        let (Stored::Text(removed) | Stored::LateTrack(removed)) = self.values.remove(at).stored
+        else {
+            return;
+        };
         self.texts.replace_range(removed.clone(), "");
         for value in &mut self.values {
-            if let Stored::Text(range) = &mut value.stored
+            if let Stored::Text(range) | Stored::LateTrack(range) = &mut value.stored
                 && range.start >= removed.end
             {
                 *range = range.start - removed.len()..range.end - removed.len();
@@ -106,7 +120,9 @@ impl Values {
         only_late: bool,
     ) {
         for value in &self.values {
-            if let Some(key) = site.key(value.field)
+            let is_name = || matches!(value.stored, Stored::Text(_));
+            let track = || site.track_key(value.field).filter(|_| !is_name());
+            if let Some(key) = site.key(value.field).or_else(track)
                 && (value.is_late || !only_late)
             {
                 event.annotate_static(key, &Shown { stored: &value.stored, texts: &self.texts });
@@ -143,6 +159,16 @@ impl Values {
     }
 }
 
+impl Stored {
+    /// The same, as a value of the field `track` that is not the name.
+    fn without_name(self) -> Self {
+        match self {
+            Self::Text(range) => Self::LateTrack(range),
+            other => other,
+        }
+    }
+}
+
 struct Shown<'a> {
     stored: &'a Stored,
     texts: &'a str,
@@ -166,7 +192,9 @@ fn simple<'v>(stored: &Stored, texts: &'v str) -> Option<Simple<'v>> {
         Stored::I64(number) => Simple::int(*number),
         Stored::F64(number) => Simple::double(*number),
         Stored::Bool(truth) => Simple::bool(*truth),
-        Stored::Text(range) => Simple::Str(texts.get(range.clone()).unwrap_or_default()),
+        Stored::Text(range) | Stored::LateTrack(range) => {
+            Simple::Str(texts.get(range.clone()).unwrap_or_default())
+        }
         Stored::Causes(_) => return None,
     })
 }

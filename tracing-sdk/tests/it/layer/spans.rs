@@ -1,10 +1,13 @@
 //! Spans as slices of one thread: panics, overlaps, sessions that start and stop, flows.
 
 use std::fmt;
+use std::sync::Barrier;
 
+use tracing::field::Empty;
 use tracing::subscriber::with_default;
-use tracing::{info, info_span};
-use tracing_sdk::layer::layer;
+use tracing::{Dispatch, dispatcher, info, info_span};
+use tracing_file::lint::lint;
+use tracing_sdk::layer::{Recorder, SpanStyle, layer};
 use tracing_sdk::session::record;
 use tracing_subscriber::prelude::*;
 
@@ -81,6 +84,140 @@ fn spans_that_overlap_are_split() {
             "instant it::layer::spans outside",
         ]
     );
+}
+
+/// Names of slices whose beginning and end are on the same track, in the order of their ends.
+fn slices_of_tracks(trace: &[u8]) -> Vec<String> {
+    let mut open = Vec::new();
+    let mut slices = Vec::new();
+    for packet in packets(trace) {
+        let (Some(event), Some(text)) = (body(&packet), packet.text.clone()) else { continue };
+        let Some(uuid) = event.track_uuid else { continue };
+        if let Some(name) = text.strip_prefix("begin it::layer::spans ") {
+            open.push((uuid, name.to_owned()));
+        } else if text.starts_with("end") {
+            let at =
+                open.iter().rposition(|(track, _)| *track == uuid).expect("a slice of this track");
+            slices.push(format!("{} {text}", open.remove(at).1));
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+    slices
+}
+
+/// Slices of one track are paired by time, so two threads that have slices on it would end each other's.
+#[test]
+fn threads_have_tracks_of_one_name_to_themselves() {
+    let trace = recorded(tracing_subscriber::registry().with(layer()), || {
+        let dispatch = dispatcher::get_default(Dispatch::clone);
+        // The first thread begins, the second one begins, the first one ends, the second one ends.
+        let steps: [Barrier; 3] = std::array::from_fn(|_| Barrier::new(2));
+        let [first_begun, second_begun, first_ended] = &steps;
+        std::thread::scope(|scope| {
+            let (first, second) = (dispatch.clone(), dispatch);
+            scope.spawn(move || {
+                dispatcher::with_default(&first, || {
+                    let span = info_span!("first", track = "Uploads", done = Empty).entered();
+                    info!(track = "Uploads", "inside");
+                    first_begun.wait();
+                    second_begun.wait();
+                    span.record("done", 1);
+                    drop(span);
+                    first_ended.wait();
+                });
+            });
+            scope.spawn(move || {
+                dispatcher::with_default(&second, || {
+                    first_begun.wait();
+                    let span = info_span!("second", track = "Uploads", done = Empty).entered();
+                    second_begun.wait();
+                    first_ended.wait();
+                    span.record("done", 2);
+                });
+            });
+        });
+    });
+    assert_eq!(slices_of_tracks(&trace), ["first end done=1", "second end done=2"]);
+    // An event is on the track of the spans around it.
+    let packets = packets(&trace);
+    let track_of = |text: &str| {
+        let packet = packets.iter().find(|packet| packet.text.as_deref() == Some(text));
+        body(packet.expect("the event")).and_then(|event| event.track_uuid)
+    };
+    let first = track_of("begin it::layer::spans first");
+    assert_eq!(track_of("instant it::layer::spans inside"), first);
+    assert_ne!(track_of("begin it::layer::spans second"), first);
+    assert_eq!(named(&trace, "Uploads").len(), 2);
+}
+
+/// As on a thread: what is left before those it encloses ends their slices, too.
+#[test]
+fn spans_that_overlap_on_a_track_are_split() {
+    let trace = recorded(tracing_subscriber::registry().with(layer()), || {
+        let a = info_span!("a", track = "Uploads").entered();
+        let b = info_span!("b", track = "Uploads", n = 2).entered();
+        let other = info_span!("other", track = "Downloads").entered();
+        let thread = info_span!("thread").entered();
+        drop(a);
+        drop(b);
+        drop(other);
+        drop(thread);
+    });
+    assert_eq!(
+        events(&trace),
+        [
+            "begin it::layer::spans a",
+            "begin it::layer::spans b n=2",
+            "begin it::layer::spans other",
+            "begin it::layer::spans thread",
+            "end",
+            "end",
+            "begin it::layer::spans b n=2",
+            "end",
+            "end",
+            "end",
+        ]
+    );
+    assert_eq!(slices_of_tracks(&trace), ["b n=2 end", "a end", "b n=2 end", "other end"]);
+}
+
+/// A slice ends where it has begun.
+#[test]
+fn a_track_that_is_recorded_late_is_an_annotation() {
+    let trace = recorded(tracing_subscriber::registry().with(layer()), || {
+        let job = info_span!("job", track = "queue");
+        let entered = job.enter();
+        job.record("track", "worker");
+        job.record("track", "another worker");
+        drop(entered);
+        // It has no slice yet.
+        let new = info_span!("new", track = Empty);
+        new.record("track", "queue");
+        let entered = new.enter();
+        new.record("track", 7);
+        drop(entered);
+        let thread = info_span!("thread", track = Empty, n = 1).entered();
+        thread.record("track", "queue");
+    });
+    assert_eq!(slices_of_tracks(&trace), ["job end track=another worker", "new end track=7"]);
+    assert_eq!(events(&trace).last().map(String::as_str), Some("end track=queue"));
+    assert_eq!(named(&trace, "queue").len(), 1);
+    assert!(lint(trace.as_slice(), |_, _| {}).counts.is_empty());
+}
+
+#[test]
+fn a_whole_life_ends_where_it_has_begun() {
+    let recorder = Recorder::new().span_style(SpanStyle::Async);
+    let trace = recorded(tracing_subscriber::registry().with(recorder.build()), || {
+        let unnamed = info_span!("unnamed", track = Empty);
+        unnamed.record("track", "w1");
+        drop(unnamed);
+        let named = info_span!("named", track = "w1");
+        named.record("track", "w2");
+    });
+    assert_eq!(slices_of_tracks(&trace), ["unnamed end track=w1", "named end track=w2"]);
+    assert_eq!((named(&trace, "unnamed").len(), named(&trace, "w1").len()), (1, 1));
+    assert!(lint(trace.as_slice(), |_, _| {}).counts.is_empty());
 }
 
 #[test]
