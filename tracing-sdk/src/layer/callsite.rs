@@ -25,15 +25,15 @@ use crate::level::Level;
 /// The longest message that counts as a literal, bytes: it stays in memory.
 const LITERAL_BYTES_MAX: usize = 256;
 
-/// What a field of a span or an event means.
+/// What a field of a span or an event means. A value whose type does not fit is an annotation.
 pub(super) enum Role {
     /// Its key is in [`CallSite::keys`].
     Annotation,
+    /// `counter.NAME`, of numbers.
+    Counter(&'static str),
     /// The text of an event.
     Message,
-    /// `counter.NAME`
-    Counter(&'static str),
-    /// The name of a track.
+    /// The name of a track, which is a text.
     Track,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct CallSite {
     has_default_name: bool,
     /// It is one of those that all records of `log` have: the category of each event is another one.
     pub(super) is_of_log: bool,
-    /// The fields are counters and nothing else.
+    /// The fields are those of counters and nothing else.
     pub(super) only_counters: bool,
     /// The only field is the message.
     pub(super) is_only_message: bool,
@@ -166,6 +166,7 @@ impl CallSite {
     }
 
     /// The key of field `index`, if that is `track`.
+    #[cold]
     pub(super) fn track_key(&'static self, index: usize) -> Option<&'static StaticName> {
         self.keys.get(index).filter(|_| self.is_track(index))
     }
@@ -175,9 +176,20 @@ impl CallSite {
         matches!(self.roles.get(index), Some(Role::Track))
     }
 
-    /// The key of field `index`, if that is an annotation.
+    /// The key of field `index`, if a value that is no number is an annotation there.
     pub(super) fn key(&'static self, index: usize) -> Option<&'static StaticName> {
-        self.keys.get(index).filter(|_| matches!(self.roles.get(index), Some(Role::Annotation)))
+        let is_shown =
+            || matches!(self.roles.get(index), Some(Role::Annotation | Role::Counter(_)));
+        self.keys.get(index).filter(|_| is_shown())
+    }
+
+    /// The key of field `index`, if a number is an annotation there.
+    pub(super) fn key_of_number(&'static self, index: usize) -> Option<&'static StaticName> {
+        match self.roles.get(index) {
+            Some(Role::Annotation) => self.keys.get(index),
+            Some(Role::Track) => self.track_key(index),
+            _ => None,
+        }
     }
 
     /// The name of an event that the program chose.

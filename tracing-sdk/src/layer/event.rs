@@ -38,8 +38,8 @@ pub(super) fn record(event: &tracing::Event<'_>) {
     special.message.clear();
     special.track.clear();
     event.record(&mut special.visitor(site));
-    if !site.only_counters {
-        let Special { message, track } = &*special;
+    if !site.only_counters || core::mem::take(&mut special.has_annotation) {
+        let Special { message, track, .. } = &*special;
         let literal = site.literal(&message.text, message.piece());
         let name = match (site.chosen_name(), literal) {
             (Some(name), _) => EventName::Static(name),

@@ -59,21 +59,27 @@ impl Annotations<'_, '_, '_> {
             self.event.annotate_static(key, value);
         }
     }
+
+    /// A value that a counter can have.
+    fn put_number(&mut self, field: &Field, value: &impl Annotate) {
+        if let Some(key) = self.site.key_of_number(field.index()) {
+            self.event.annotate_static(key, value);
+        }
+    }
 }
 
 macro_rules! put {
-    ($($method:ident: $type:ty,)*) => {$(
+    ($put:ident, $($method:ident: $type:ty,)*) => {$(
         fn $method(&mut self, field: &Field, value: $type) {
-            self.put(field, &value);
+            self.$put(field, &value);
         }
     )*};
 }
 
 impl Visit for Annotations<'_, '_, '_> {
-    put! {
-        record_f64: f64, record_i64: i64, record_u64: u64, record_i128: i128, record_u128: u128,
-        record_bool: bool, record_str: &str,
-    }
+    put!(put_number, record_f64: f64, record_i64: i64, record_u64: u64, record_bool: bool,);
+
+    put!(put, record_i128: i128, record_u128: u128, record_str: &str,);
 
     fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
         self.put(field, &Causes(value));
@@ -118,6 +124,8 @@ impl fmt::Write for Message {
 pub(super) struct Special {
     pub(super) message: Message,
     pub(super) track: String,
+    /// An event that has the fields of counters alone has a value that is no number.
+    pub(super) has_annotation: bool,
 }
 
 impl Special {
@@ -165,6 +173,10 @@ impl Visit for SpecialVisitor<'_> {
         let _ = match self.site.roles.get(field.index()) {
             Some(Role::Message) => write!(self.out.message, "{value:?}"),
             Some(Role::Track) => write!(self.out.track, "{value:?}"),
+            Some(Role::Counter(_)) => {
+                self.out.has_annotation = self.site.only_counters;
+                Ok(())
+            }
             _ => Ok(()),
         };
     }

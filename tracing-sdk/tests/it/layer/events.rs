@@ -298,3 +298,44 @@ fn counters_and_tracks() {
     let there = |packet: &Packet| body(packet).is_some_and(|event| event.track_uuid == uploads);
     assert_eq!(packets(&trace).iter().filter(|packet| there(packet)).count(), 4);
 }
+
+/// What has no meaning as a counter or a track is shown.
+#[test]
+fn counters_and_tracks_of_other_types_are_annotations() {
+    let line = line!() + 4;
+    let trace = recorded(tracing_subscriber::registry().with(layer()), || {
+        info!(track = 7, "playing");
+        info!(track = 7, counter.queue = "full", "with a text");
+        info!(counter.queue = "full");
+        info!(counter.queue = ?Some(1), counter.large = u128::MAX, counter.load = 0.5);
+        info!(counter.queue = 17);
+        info_span!("span", track = 7, counter.queue = "full", counter.load = 1.5, a = 1)
+            .in_scope(|| ());
+        let late = info_span!("late", counter.queue = tracing::field::Empty).entered();
+        late.record("counter.queue", "full");
+        late.record("counter.queue", 18);
+    });
+    let events: Vec<String> = events(&trace).iter().map(|text| without_target(text)).collect();
+    assert_eq!(
+        events,
+        [
+            "instant playing track=7",
+            "instant with a text track=7 counter.queue=full",
+            &format!("instant event {}:{line} counter.queue=full", file!()),
+            "counter 0.5",
+            &format!(
+                "instant event {}:{} counter.queue=Some(1) counter.large={}",
+                file!(),
+                line + 1,
+                u128::MAX
+            ),
+            "counter 17",
+            "counter 1.5",
+            "begin span track=7 counter.queue=full a=1",
+            "end",
+            "begin late",
+            "counter 18",
+            "end counter.queue=full",
+        ]
+    );
+}
