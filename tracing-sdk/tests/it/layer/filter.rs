@@ -16,27 +16,45 @@ use crate::trace::events;
 
 const HERE: &str = "it::layer::filter";
 
+/// The first letters of the levels of this module, and of another crate, that a session records.
+fn levels_recorded(config: &Config) -> (String, String) {
+    let _alone = alone();
+    let session = Session::in_process(config).expect("a session");
+    with_default(tracing_subscriber::registry().with(layer()), || {
+        session.start().expect("a start");
+        error!("e");
+        warn!("w");
+        info!("i");
+        debug!("d");
+        trace!("t");
+        error!(target: "my_crate::net", "e");
+        info!(target: "my_crate::net", "i");
+        debug!(target: "my_crate::net", "d");
+        trace!(target: "my_crate::net", "t");
+    });
+    session.stop().expect("a stop");
+    let mut trace = Vec::new();
+    session.read_into(&mut trace).expect("a trace");
+    let events = events(&trace);
+    let of = |target: &str| {
+        events.iter().filter_map(|text| text.strip_prefix(&format!("instant {target} "))).collect()
+    };
+    (of(HERE), of("my_crate::net"))
+}
+
+#[cfg(feature = "text")]
+#[test]
+fn the_documented_config_switches_debug_on() {
+    let page = include_str!("../../../../docs/sdk-tracing.md");
+    let (_, config) = page.split_once("```text\ndata_sources").expect("the config");
+    let (config, _) = config.split_once("```").expect("its end");
+    let config = Config::from_text(&format!("data_sources{config}")).expect("a config");
+    assert_eq!(levels_recorded(&config), ("d".to_owned(), "eid".to_owned()));
+}
+
 #[test]
 fn levels_are_tags() {
-    let _alone = alone();
-    let run = |config: TrackEventConfig| {
-        let session =
-            Session::in_process(&Config::new().track_event_config(config)).expect("a session");
-        with_default(tracing_subscriber::registry().with(layer()), || {
-            session.start().expect("a start");
-            error!("e");
-            warn!("w");
-            info!("i");
-            debug!("d");
-            trace!("t");
-        });
-        session.stop().expect("a stop");
-        let mut trace = Vec::new();
-        session.read_into(&mut trace).expect("a trace");
-        let here =
-            |text: String| text.strip_prefix("instant it::layer::filter ").map(str::to_owned);
-        events(&trace).into_iter().filter_map(here).collect::<String>()
-    };
+    let run = |config| levels_recorded(&Config::new().track_event_config(config)).0;
     let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
     assert_eq!(run(TrackEventConfig::default()), "ewi");
     let tagged = |enabled: &[&str], disabled: &[&str]| TrackEventConfig {
