@@ -21,8 +21,10 @@ use core::mem::ManuallyDrop;
 use std::cell::RefCell;
 #[cfg(feature = "in-process")]
 use std::sync::Arc;
-use std::sync::{MutexGuard, Once};
+use std::sync::{MutexGuard, Once, TryLockError};
 use std::time::Duration;
+
+use os::clock::Deadline;
 
 #[cfg(feature = "in-process")]
 use super::state::{CompleteFile, LiveSession};
@@ -45,6 +47,8 @@ use crate::track::process;
 
 /// How long the end of a process may wait for a service that does not answer.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long the end of a process may wait for a lock that other threads have for a moment each.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
 /// How long the end of a process may wait until the sessions inside it have ended and have written the rest of their
 /// files, and as long again for a service that is told to end at once.
 #[cfg(feature = "in-process")]
@@ -85,8 +89,7 @@ pub(super) fn install() {
 
 extern "C" fn at_exit() {
     thread::flush();
-    // Another thread may hold the lock, and wait for this one.
-    let Ok(runtime) = RUNTIME.try_lock() else { return };
+    let Some(runtime) = lock_at_exit() else { return };
     let system = runtime.system.clone();
     drop(runtime);
     if let Some(producer) = system.filter(|producer| producer.is_connected()) {
@@ -98,10 +101,24 @@ extern "C" fn at_exit() {
     complete_files();
 }
 
+/// The lock, unless another thread keeps it: such a thread may wait for this one.
+pub(super) fn lock_at_exit() -> Option<MutexGuard<'static, Runtime>> {
+    let deadline = Deadline::after(Some(LOCK_TIMEOUT));
+    loop {
+        match RUNTIME.try_lock() {
+            Ok(runtime) => return Some(runtime),
+            Err(TryLockError::Poisoned(runtime)) => return Some(runtime.into_inner()),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        deadline.left().filter(|left| !left.is_zero())?;
+        std::thread::yield_now();
+    }
+}
+
 /// Completes the files of sessions inside the program.
 #[cfg(feature = "in-process")]
 fn complete_files() {
-    let Ok(runtime) = RUNTIME.try_lock() else { return };
+    let Some(runtime) = lock_at_exit() else { return };
     let sessions: Vec<_> = runtime.sessions.iter().filter_map(LiveSession::writer).collect();
     drop(runtime);
     if sessions.is_empty() {
@@ -119,7 +136,7 @@ fn complete_files() {
     if !callback::in_callback() && within_timeout(complete) {
         return;
     }
-    let Ok(mut runtime) = RUNTIME.try_lock() else { return };
+    let Some(mut runtime) = lock_at_exit() else { return };
     let in_process = runtime.in_process.take();
     drop(runtime);
     if let Some(in_process) = in_process {

@@ -19,6 +19,8 @@ mod in_process;
 mod options;
 mod startup;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub use self::error::InitError;
 #[cfg(feature = "in-process")]

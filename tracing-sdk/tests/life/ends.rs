@@ -11,7 +11,7 @@ use tracing_sdk::instant;
 use tracing_sdk::session::{Config, Session, SessionError, record, record_to_file};
 
 use crate::trace::events;
-use crate::{LIFE, Place, Service, address, config, fork_process, wait_for_session};
+use crate::{LIFE, Place, Service, address, config, fork_process, traced, wait_for_session};
 
 /// The file that a process shall write.
 const FILE: &str = "LIFE_TEST_FILE";
@@ -115,6 +115,38 @@ impl DataSource for Ending {
     fn flush(&self, _: FlushReason, _: FlushGuard) {
         std::process::exit(0);
     }
+}
+
+/// Other threads hold the lock of the library again and again, each time for a moment.
+pub(crate) fn the_last_events_arrive_beside_threads_that_hold_locks() {
+    for round in 0..10 {
+        let (trace, _) = traced("busy", "ends beside busy threads");
+        let events = events(&trace);
+        let lengths: Vec<usize> = events.iter().map(String::len).collect();
+        assert_eq!(lengths, ["instant life last text=".len() + LARGE], "round {round}");
+    }
+}
+
+/// So many bytes are on their way to the service when the process ends.
+const LARGE: usize = 2_000_000;
+
+pub(crate) fn end_beside_busy_threads() {
+    tracing_sdk::init().expect("a producer");
+    wait_for_session();
+    let (done, wait) = std::sync::mpsc::channel();
+    for _ in 0..2 {
+        let done = done.clone();
+        std::thread::spawn(move || {
+            let busy = || tracing_sdk::init().expect("the same producer");
+            busy();
+            done.send(()).expect("main");
+            loop {
+                busy();
+            }
+        });
+    }
+    (0..2).for_each(|_| wait.recv().expect("the thread"));
+    instant!(LIFE, "last", text = "x".repeat(LARGE));
 }
 
 /// The child of a program that ended lives on, as a daemon does.
