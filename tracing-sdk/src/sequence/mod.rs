@@ -470,7 +470,8 @@ impl Sequence {
             next = next.and_then(Track::parent_track);
         }
         for track in chain.into_iter().rev().flatten().filter(|track| track.needs_descriptor()) {
-            if !self.tracks.insert(track.uuid()) {
+            // A description of an ancestor would put that below itself.
+            if !self.tracks.insert(track.uuid()) || track.is_ancestor() {
                 continue;
             }
             let settings = &self.running.settings;

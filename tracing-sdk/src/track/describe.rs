@@ -1,5 +1,7 @@
 //! The descriptor of a track, field by field (`track_descriptor.proto`).
 
+use core::sync::atomic::{AtomicBool, Ordering as MemoryOrdering};
+
 use protos::{
     CounterDescriptorUnit, TrackDescriptorChildTracksOrdering as Ordering,
     TrackDescriptorSiblingMergeBehavior as MergeBehavior, TrackDescriptorWriter,
@@ -10,6 +12,7 @@ use protozero::Writer as _;
 use super::process;
 use super::{CounterOptions, Kind, Merge, Name, Order, Parent, Track, Unit};
 use crate::fields;
+use crate::report::report;
 
 impl<'a> Track<'a> {
     /// The track that must be described before this one.
@@ -28,6 +31,34 @@ impl<'a> Track<'a> {
             Kind::Thread { tid } => self.id == u64::from(tid),
             Kind::Slices | Kind::Counter(_) | Kind::State => true,
         }
+    }
+
+    /// Whether it is the same as its process or another ancestor. Told once.
+    pub(crate) fn is_ancestor(&self) -> bool {
+        let mut track = self;
+        // What lies between both, which cancels out then.
+        let mut between = 0;
+        loop {
+            between ^= track.id ^ track.hash;
+            track = match track.parent {
+                Parent::Global => return false,
+                Parent::Process | Parent::Track(_) if between == 0 => break,
+                Parent::Process => return false,
+                Parent::Track(parent) => parent,
+            };
+        }
+        static IS_TOLD: AtomicBool = AtomicBool::new(false);
+        if !IS_TOLD.swap(true, MemoryOrdering::Relaxed) {
+            let name = match self.name {
+                Name::None => "",
+                Name::Static(name) | Name::Dynamic(name) => name,
+            };
+            report!(
+                "the track {name:?} is the same as one above it, because names and ids are combined with exclusive or: \
+                 give it an `id`"
+            );
+        }
+        true
     }
 }
 

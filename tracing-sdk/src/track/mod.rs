@@ -212,7 +212,7 @@ impl<'a> Track<'a> {
         }
     }
 
-    /// A track below this one.
+    /// A track below this one. Below a track of the same name it needs an [`id`](Self::id).
     #[must_use]
     pub const fn child(&'a self, name: &'static str) -> Self {
         Self::new(Parent::Track(self), Name::Static(name), Kind::Slices, NAMED)
@@ -286,7 +286,20 @@ impl<'a> Track<'a> {
     /// track with as many lines as are in use, unless [`merge`](Self::merge) says otherwise.
     ///
     /// Ids and names of a track and its ancestors are combined with exclusive or. Two tracks are the same if the result
-    /// is, so do not give small numbers to two levels of one chain.
+    /// is, so do not give small numbers to two levels of one chain. The order of the levels does not count either, and
+    /// two equal names cancel out. There the inner track needs an id:
+    ///
+    /// ```
+    /// use tracing_sdk::Track;
+    ///
+    /// let (cpu, gpu) = (Track::named("cpu"), Track::named("gpu"));
+    /// assert_eq!(cpu.child("gpu").uuid(), gpu.child("cpu").uuid());
+    /// assert_eq!(cpu.child("cpu").uuid(), Track::process().uuid());
+    /// assert_ne!(cpu.child("gpu").id(1).uuid(), gpu.child("cpu").id(2).uuid());
+    /// assert_ne!(cpu.child("cpu").id(1).uuid(), Track::process().uuid());
+    /// ```
+    ///
+    /// A track that is the same as one above it is told on standard error when it is used for the first time.
     #[must_use]
     pub const fn id(mut self, id: u64) -> Self {
         self.id = id;

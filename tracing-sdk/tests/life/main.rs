@@ -20,6 +20,7 @@ mod plugin;
 mod recorder;
 mod startup;
 mod thread_time;
+mod tracks;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,6 +78,7 @@ fn main() {
         Ok("leaves a child behind") => ends::leave_a_child(),
         Ok("forks while a trace is saved") => recorder::fork_while_a_trace_is_saved(),
         Ok("meets a full queue") => address::meet_a_full_queue(),
+        Ok("names a track as its parent") => tracks::use_tracks(),
         Ok("ends beside busy threads") => ends::end_beside_busy_threads(),
         Ok("misspells a category") => ends::misspell(),
         Ok(part) if part.starts_with("ends: ") => ends::end(part),
@@ -89,6 +91,7 @@ fn main() {
             address::a_full_queue_stops_no_program();
             ends::the_end_of_a_program_completes_its_files();
             ends::the_last_events_arrive_beside_threads_that_hold_locks();
+            tracks::a_track_that_is_one_of_its_ancestors_is_told();
             ends::a_service_learns_that_a_program_with_a_child_has_ended();
             ends::recordings_that_lack_something_say_so();
             #[cfg(all(feature = "log", feature = "tracing"))]

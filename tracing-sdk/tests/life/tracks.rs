@@ -1,0 +1,54 @@
+//! What a program is told of its tracks.
+
+use std::process::Stdio;
+
+use tracing_sdk::session::record;
+use tracing_sdk::{Track, instant};
+
+use crate::trace::{events, packets, tracks};
+use crate::{LIFE, Place};
+
+pub(crate) fn a_track_that_is_one_of_its_ancestors_is_told() {
+    let place = Place::new("tracks");
+    let mut command = place.command("names a track as its parent");
+    let output = command.stderr(Stdio::piped()).output().expect("a process");
+    assert!(output.status.success(), "{}", output.status);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let expected = "tracing-sdk: the track \"net\" is the same as one above it, because names and ids are combined with \
+                    exclusive or: give it an `id`";
+    assert_eq!(told.lines().collect::<Vec<_>>(), [expected]);
+}
+
+pub(crate) fn use_tracks() {
+    static NET: Track<'_> = Track::named("net");
+    static NET_NET: Track<'_> = NET.child("net");
+    static CPU: Track<'_> = Track::named("cpu");
+    let trace = record(&["life"], || {
+        instant!(LIFE, "fine", track = NET);
+        instant!(LIFE, "fine", track = NET.child("net").id(1));
+        instant!(LIFE, "the process", track = NET_NET);
+        // It is told once.
+        instant!(LIFE, "the process", track = CPU.child("cpu"));
+        instant!(LIFE, "net", track = NET_NET.child("net"));
+        instant!(LIFE, "no track", track = Track::from_uuid(0));
+    });
+    let trace = trace.expect("a recording");
+    assert_eq!(events(&trace).len(), 6, "{:?}", events(&trace));
+    let process = Track::process().uuid();
+    let there = packets(&trace).into_iter().filter(|packet| {
+        let text = packet.text.as_deref();
+        text == Some("instant life the process") && track_of(packet) == Some(process)
+    });
+    assert_eq!(there.count(), 2);
+    // A description with a parent would put the process below itself.
+    let tracks = tracks(&trace);
+    let described = tracks.iter().filter(|track| track.uuid == Some(process)).collect::<Vec<_>>();
+    assert!(!described.is_empty() && described.iter().all(|track| track.parent_uuid.is_none()));
+}
+
+fn track_of(packet: &crate::trace::Packet) -> Option<u64> {
+    match &packet.message.data {
+        Some(protos::TracePacketData::TrackEvent(event)) => event.track_uuid,
+        _ => None,
+    }
+}
