@@ -9,7 +9,8 @@ use super::sticky::{Counter, Entry, Shared, State, all, find};
 use crate::category::{CategoryRef, Members};
 use crate::event::counter_value::CounterValue;
 
-/// A counter of a call site. All call sites with its track and categories share the last value.
+/// A counter of a call site. All call sites with its track and categories share the last value. Its categories are those
+/// of the first call.
 #[derive(Debug)]
 pub struct CounterSite {
     counter: Counter<'static>,
@@ -51,7 +52,8 @@ impl CounterSite {
     }
 }
 
-/// A state of a call site. All call sites with its track and categories share the last value.
+/// A state of a call site. All call sites with its track and categories share the last value. Its categories are those of
+/// the first call.
 #[derive(Debug)]
 pub struct StateSite {
     state: State<'static>,

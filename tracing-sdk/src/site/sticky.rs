@@ -9,6 +9,9 @@
 //! A call site that no session records does not look at its value, so what was recorded before is not known to be true
 //! any more.
 //!
+//! What is remembered belongs to the category of the first call: a comparison of categories at each call would cost too
+//! much.
+//!
 //! The thread of the data source writes the remembered values, on its own sequence. Another thread may change a value
 //! meanwhile. So a remembered value is written with a time at which it was true.
 
@@ -204,7 +207,8 @@ impl Counter<'static> {
         Self::of(Track::counter(name))
     }
 
-    /// Sets its value. It is remembered also while no session records: the next one begins with it.
+    /// Sets its value. It is remembered also while no session records: the next one begins with it, if it records the
+    /// category of the first call of this or of [`add`](Self::add). Give a counter one category.
     ///
     /// Each thread records the values that it sets, in its own order. If two threads change the counter at the same
     /// moment, here or in [`add`](Self::add), the trace may have their values in the other order. Its last value then
@@ -409,7 +413,8 @@ impl State<'static> {
         Self::of(Track::state(name))
     }
 
-    /// Sets it. It is remembered also while no session records: the next one begins with it.
+    /// Sets it. It is remembered also while no session records: the next one begins with it, if it records the category
+    /// of the first call of this or of [`clear`](Self::clear). Give a state one category.
     pub fn set(&'static self, category: impl CategoryRef, value: &str) {
         self.change(category, Some(value));
     }

@@ -339,6 +339,28 @@ fn statics_remember_their_value_for_the_next_session() {
     assert_eq!(events(&recorded("m", || {})), [""; 0]);
 }
 
+/// With a second category its values are recorded, and only sessions of the first one begin with them.
+#[test]
+fn what_is_remembered_belongs_to_the_category_of_the_first_call() {
+    categories! {
+        FIRST = "remembered.first";
+        SECOND = "remembered.second";
+    }
+    static QUEUE: tracing_sdk::Counter = tracing_sdk::Counter::new("two categories");
+    static WORK: tracing_sdk::State = tracing_sdk::State::new("two categories");
+    let set = |number: i64, word: &str, category| {
+        QUEUE.set(category, number);
+        WORK.set(category, word);
+    };
+    set(3, "idle", &FIRST);
+    set(4, "busy", &SECOND);
+    assert_eq!(events(&recorded("remembered.second", || {})), [""; 0]);
+    let first = events(&recorded("remembered.first", || {}));
+    assert_eq!(first, ["counter 4", "state remembered.first busy"]);
+    let second = events(&recorded("remembered.second", || set(5, "done", &SECOND)));
+    assert_eq!(second, ["counter 5", "state remembered.second done"]);
+}
+
 #[test]
 fn tracks_are_described_parents_first_and_once() {
     static UPLOADS: Track = Track::named("Uploads");
