@@ -14,7 +14,7 @@
 //! | event | instant with a line of the log; its name is the message |
 //! | field | annotation with its type; an error is a list of its causes |
 //! | field `counter.NAME` | value of the counter `NAME`, of numbers; any other value is an annotation |
-//! | field `track` | name of the track; without it, that of the thread. Lines of the log are only on threads. A number is an annotation |
+//! | field `track` | name of a track, which takes the place of the thread. Lines of the log are not there |
 //! | `follows_from` | flow |
 //!
 //! [`layer`] stands among other layers of `tracing-subscriber`; a program without them may use [`Subscriber`] instead.

@@ -9,8 +9,8 @@ use super::sticky::{Counter, Entry, Shared, State, all, find};
 use crate::category::{CategoryRef, Members};
 use crate::event::counter_value::CounterValue;
 
-/// A counter of a call site. All call sites with its track and categories share the last value. Its categories are those
-/// of the first call.
+/// A counter of a call site. All call sites with its track and categories share the last value. Its categories are
+/// those of the first call.
 #[derive(Debug)]
 pub struct CounterSite {
     counter: Counter<'static>,
@@ -52,8 +52,8 @@ impl CounterSite {
     }
 }
 
-/// A state of a call site. All call sites with its track and categories share the last value. Its categories are those of
-/// the first call.
+/// A state of a call site. All call sites with its track and categories share the last value. Its categories are those
+/// of the first call.
 #[derive(Debug)]
 pub struct StateSite {
     state: State<'static>,
