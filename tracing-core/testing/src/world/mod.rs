@@ -401,11 +401,15 @@ impl World {
                 if self.service.has_work() {
                     self.report.marks.event("an input came while work waited");
                 }
-                let most = self.cost_max(&input);
+                let (most, all_sessions) = (self.cost_max(&input), self.sessions_max());
                 let before = self.service.compressed_bytes();
-                let begun = Cost::of(&self.service);
+                let (begun, connected) =
+                    (Cost::of(&self.service), self.service.footprint().connections);
                 let name = name_of(&input);
                 self.service.handle(&now, input);
+                // A producer that is cut for its request leaves at once: that may end a flush of each session.
+                let is_cut = self.service.footprint().connections < connected;
+                let most = if is_cut { all_sessions } else { most };
                 if self.service.compressed_bytes() > before {
                     return Err("an input led to compression at once".into());
                 }
@@ -435,7 +439,6 @@ impl World {
 
     /// The most that an input may cost.
     fn cost_max(&self, input: &Input) -> Cost {
-        let sessions = self.service.footprint().sessions as u64;
         let instances = self.service.footprint().instances as u64;
         let read = self.session_max().read;
         let at_once = self.per_peer + limits::WORK_PER_REQUEST;
@@ -446,7 +449,7 @@ impl World {
             Reach::Chunks => at_once + chunk + instances * limits::WORK_PER_ENTRY,
             Reach::Instances => at_once + 4 * limits::WORK_PER_INSTANCE,
             Reach::Session => self.session_max().done,
-            Reach::Sessions => return self.session_max().times(sessions + 1),
+            Reach::Sessions => return self.sessions_max(),
         };
         Cost { done, read }
     }
@@ -454,8 +457,7 @@ impl World {
     /// The most that a timeout may cost.
     fn timeout_cost_max(&self) -> Cost {
         let compressed = self.compress_piece as u64 * limits::WORK_PER_COMPRESSED_BYTE;
-        let sessions = self.service.footprint().sessions as u64 + 1;
-        let Cost { done, read } = self.session_max().times(sessions);
+        let Cost { done, read } = self.sessions_max();
         Cost { done: done + self.per_turn + self.piece_max() + compressed, read }
     }
 
@@ -479,6 +481,11 @@ impl World {
         let read = (limits::READ_WINDOW_BYTES + limits::FILE_PASS_BYTES) as u64;
         let done = self.piece_max() + instances * limits::WORK_PER_ENTRY;
         Cost { done, read: 2 * read * limits::WORK_PER_ENCODED_BYTE }
+    }
+
+    /// The most that all sessions may cause at once, and a new one.
+    fn sessions_max(&self) -> Cost {
+        self.session_max().times(self.service.footprint().sessions as u64 + 1)
     }
 
     fn check_memory(&self) -> Result<(), String> {
