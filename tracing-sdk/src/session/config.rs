@@ -358,7 +358,7 @@ impl Config {
         if config.message.data_sources.is_empty() {
             config = config.track_event_config(TrackEventConfig::default());
         }
-        if config.message.write_into_file == Some(true) {
+        if config.writes_file() {
             config.message.flush_period_ms.get_or_insert(FLUSH_PERIOD_MS);
         }
         config.message
@@ -368,6 +368,11 @@ impl Config {
     pub(super) fn starts_by_trigger(&self) -> bool {
         let triggers = self.message.trigger_config.as_ref();
         triggers.and_then(|triggers| triggers.trigger_mode) == Some(TriggerMode::START_TRACING)
+    }
+
+    /// Whether the service writes the trace into a file.
+    pub(super) fn writes_file(&self) -> bool {
+        self.message.write_into_file == Some(true)
     }
 
     /// The file for the service, and what is left to do with it when the session has started.

@@ -18,11 +18,14 @@
 //! | `record` | recordings in one line |
 //! | `numbered` | names for several traces of one kind |
 //! | `recorder` | a session that always runs, and is saved when something happens |
+//! | `dump_handle` | what saves it on other threads |
 //! | `watchdog` | work that is saved while it goes on, if it takes too long |
 //! | `error` | why a session failed |
 
 mod categories;
 mod config;
+#[cfg(feature = "in-process")]
+mod dump_handle;
 mod error;
 mod file;
 mod futures;
@@ -57,6 +60,8 @@ use protos::{
 };
 
 pub use self::config::{Config, Fill, Trigger};
+#[cfg(feature = "in-process")]
+pub use self::dump_handle::DumpHandle;
 use self::error::NOT_STARTED;
 pub use self::error::SessionError;
 use self::file::NewFile;

@@ -1,12 +1,22 @@
 //! Recordings in one line.
 
+use std::cell::Cell;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use protos::TraceStatsBufferStats as BufferStats;
 
 use super::{Config, Session, SessionError};
+use crate::fork;
 
 /// Records what `work` does, and returns the trace, as the bytes of a trace file: for tests and small tools.
+///
+/// Threads take turns: one that calls this while another one does waits until that has ended. So tests that run at the
+/// same time may call it. `work` may call it again, but must not wait for another thread that calls it. The functions
+/// that record otherwise ([`record_to_file`], [`Session`]) do not take turns.
+///
+/// The trace has the events of all threads of the process, also those of tests that run meanwhile and do not record. A
+/// category that no other test uses keeps them out.
 ///
 /// It keeps the last 32 MiB, which is about a million events with few arguments. If that was not all, the beginning is
 /// missing, and a line on standard error says so; [`record_to_file`] has no such limit, and a [`Session`] has a buffer
@@ -29,6 +39,7 @@ use super::{Config, Session, SessionError};
 /// # Errors
 /// As [`Session::in_process`].
 pub fn record(categories: &[&str], work: impl FnOnce()) -> Result<Vec<u8>, SessionError> {
+    let _turn = Turn::wait();
     let session = Session::in_process(&Config::new().track_events(categories))?;
     session.start()?;
     work();
@@ -42,6 +53,37 @@ pub fn record(categories: &[&str], work: impl FnOnce()) -> Result<Vec<u8>, Sessi
     let mut trace = Vec::new();
     session.read_into(&mut trace)?;
     Ok(trace)
+}
+
+/// The right to run [`record`]. Sessions that ran at the same time would have each other's events, and a service
+/// refuses the sixth one of a user. `None`: the thread has it already.
+struct Turn(Option<MutexGuard<'static, ()>>);
+
+/// The one of a process is that at the number of its forks: a child does not have the thread that holds its parent's.
+static TURNS: [Mutex<()>; 16] = [const { Mutex::new(()) }; 16];
+
+thread_local! {
+    static HAS_TURN: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Turn {
+    fn wait() -> Self {
+        if HAS_TURN.get() {
+            return Self(None);
+        }
+        let turn = &TURNS[fork::count() as usize % TURNS.len()];
+        let alone = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        HAS_TURN.set(true);
+        Self(Some(alone))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            HAS_TURN.set(false);
+        }
+    }
 }
 
 /// Records what `work` does into a file, which is replaced if it exists, and returns the result of `work`.

@@ -62,24 +62,15 @@ const FILES_MAX: usize = 10;
 ///
 /// # Signals
 ///
-/// Call [`dump`](Self::dump) on any thread, but not in a signal handler. A program that shall save a trace at a signal
-/// handles the signal on a thread (with `signal-hook`, for example) and calls it there:
-///
-/// ```text
-/// let mut signals = signal_hook::iterator::Signals::new([SIGUSR1])?;
-/// std::thread::spawn(move || {
-///     for _ in signals.forever() {
-///         recorder.dump_numbered("trace.pftrace").ok();
-///     }
-/// });
-/// ```
+/// This library installs no signal handler. [`handle`](Self::handle) gives what a thread needs that saves a trace at a
+/// signal.
 #[derive(Debug)]
 pub struct FlightRecorder {
-    running: Arc<Running>,
+    pub(super) running: Arc<Running>,
 }
 
 #[derive(Debug)]
-struct Running {
+pub(super) struct Running {
     session: Session,
     /// The last thread that saved a trace because something was slow.
     saving: Mutex<Option<Thread>>,
@@ -93,8 +84,20 @@ impl FlightRecorder {
     /// Starts recording. A config without buffers gets one of 32 MiB; its buffers are best rings.
     ///
     /// # Errors
-    /// As [`Session::in_process`].
+    /// As [`Session::in_process`], and when no trace could be saved: the config names a file, or a trigger that starts
+    /// the session.
     pub fn start(config: Config) -> Result<Self, SessionError> {
+        if config.writes_file() {
+            return Err(SessionError::Order(
+                "a flight recorder keeps its events in memory until it saves them: leave `write_into_file` and the \
+                 like out of its config",
+            ));
+        }
+        if config.starts_by_trigger() {
+            return Err(SessionError::Order(
+                "a flight recorder always records: leave `Trigger::Start` out of its config",
+            ));
+        }
         let session = Session::in_process(&config)?;
         session.start()?;
         let running = Running {
@@ -132,9 +135,7 @@ impl FlightRecorder {
     /// # Errors
     /// As [`dump`](Self::dump).
     pub fn dump_numbered(&self, path: impl AsRef<Path>) -> Result<PathBuf, SessionError> {
-        let path = path.as_ref();
-        // There is one, because no file stays at all costs.
-        Ok(self.running.dump_numbered(path, &mut Vec::new())?.unwrap_or_else(|| path.to_owned()))
+        self.running.dump_next(path.as_ref())
     }
 
     /// As [`dump`](Self::dump), into any output.
@@ -142,7 +143,7 @@ impl FlightRecorder {
     /// # Errors
     /// When the service does not answer, or `out` fails.
     pub fn dump_into(&self, out: &mut impl Write) -> Result<(), SessionError> {
-        self.running.session.snapshot()?.read_into(out)
+        self.running.dump_into(out)
     }
 
     /// Saves a trace when a thread of the program panics, until the recorder is dropped. The hook that was set before
@@ -258,7 +259,7 @@ impl<P: AsRef<Path>> Drop for Slow<P> {
 }
 
 /// None in a forked child, too: other threads of the parent may have held the locks.
-fn upgrade(running: &Weak<Running>) -> Option<Arc<Running>> {
+pub(super) fn upgrade(running: &Weak<Running>) -> Option<Arc<Running>> {
     let running = running.upgrade()?;
     if running.session.is_of_parent() {
         core::mem::forget(running);
@@ -287,12 +288,22 @@ impl Running {
         self.saving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn dump(&self, path: &Path) -> Result<(), SessionError> {
+    pub(super) fn dump(&self, path: &Path) -> Result<(), SessionError> {
         let snapshot = self.session.snapshot()?;
         // A reader of the directory finds whole traces only, and two dumps do not mix.
         let mut file = NewFile::create(path)?;
         snapshot.read_into(file.file())?;
         file.commit()
+    }
+
+    pub(super) fn dump_into(&self, out: &mut impl Write) -> Result<(), SessionError> {
+        self.session.snapshot()?.read_into(out)
+    }
+
+    /// Saves a trace under the next name that is free, and returns the name.
+    pub(super) fn dump_next(&self, path: &Path) -> Result<PathBuf, SessionError> {
+        // There is one, because no file stays at all costs.
+        Ok(self.dump_numbered(path, &mut Vec::new())?.unwrap_or_else(|| path.to_owned()))
     }
 
     /// Saves a trace under the next name that is free, and adds it to `kept`. None if all names are in `kept` already.

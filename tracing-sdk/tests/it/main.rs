@@ -18,6 +18,7 @@ mod layer;
 mod log;
 mod loss;
 mod programs;
+mod record;
 mod recorder;
 mod ring;
 mod session;

@@ -4,7 +4,7 @@ use std::sync::mpsc::channel;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, SystemTime};
 
-use tracing_sdk::session::{Config, Fill, FlightRecorder};
+use tracing_sdk::session::{Config, Fill, FlightRecorder, Trigger};
 use tracing_sdk::{categories, instant, slice};
 
 use crate::alone::alone;
@@ -38,6 +38,53 @@ fn it_saves_again_and_again() {
     assert_eq!(events(&trace), ["instant r one", "instant r two"]);
     let beside = std::env::temp_dir().join("no such directory").join("trace");
     assert!(recorder.dump(beside).is_err());
+}
+
+/// The service makes no copies of the first two, and the third one has recorded nothing.
+#[test]
+fn a_config_of_which_no_trace_could_be_saved_is_refused() {
+    let _alone = alone();
+    let path = TempPath::new("no-recorder");
+    let refused = |config: Config| {
+        let error = FlightRecorder::start(config.track_events(&["r"])).expect_err("a recorder");
+        error.to_string()
+    };
+    let file = refused(Config::new().write_into_file(&path.0));
+    assert!(file.contains("leave `write_into_file`"), "{file}");
+    assert!(!path.0.exists());
+    let path = path.0.to_str().expect("a path");
+    assert_eq!(refused(Config::new().service_writes_file(path)), file);
+    let trigger = refused(Config::new().trigger(Trigger::Start, "go", Duration::ZERO));
+    assert!(trigger.contains("leave `Trigger::Start`"), "{trigger}");
+    let stops = Config::new().trigger(Trigger::Stop, "stop", Duration::ZERO).track_events(&["r"]);
+    assert!(FlightRecorder::start(stops).is_ok());
+}
+
+#[test]
+fn other_threads_save_by_a_handle() {
+    let _alone = alone();
+    let path = TempPath::new("handle.pftrace");
+    let names = [TempPath(path.0.clone()), numbered(&path, 2).remove(1)];
+    let recorder = recorder();
+    let handle = recorder.handle();
+    instant!(R, "one");
+    std::thread::scope(|scope| {
+        let handle = handle.clone();
+        scope.spawn(move || {
+            handle.dump(&names[0].0).expect("a dump");
+            assert_eq!(handle.dump_numbered(&names[0].0).expect("a dump"), names[1].0);
+            assert_eq!(names.each_ref().map(saved), [["instant r one"]; 2]);
+            let mut trace = Vec::new();
+            handle.dump_into(&mut trace).expect("a dump");
+            assert_eq!(events(&trace), ["instant r one"]);
+        });
+        recorder.dump_if_slow(Duration::from_secs(3600), &path.0, || ());
+    });
+    drop(recorder);
+    let error = handle.dump(&path.0).expect_err("a dump").to_string();
+    assert!(error.contains("was dropped"), "{error}");
+    assert!(handle.dump_numbered(&path.0).is_err());
+    assert!(handle.dump_into(&mut Vec::new()).is_err());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! How programs end, and what is in their traces then.
 
+use std::fs::File;
 use std::io::Read as _;
 use std::process::Stdio;
 use std::time::Duration;
@@ -7,11 +8,14 @@ use std::time::Duration;
 use client::consumer::Consumer;
 use protos::DataSourceConfig;
 use tracing_sdk::data_source::{DataSource, FlushGuard, FlushReason, Registered};
-use tracing_sdk::instant;
 use tracing_sdk::session::{Config, Session, SessionError, record, record_to_file};
+use tracing_sdk::{Init, instant};
 
 use crate::trace::events;
-use crate::{LIFE, Place, Service, address, config, fork_process, traced, wait_for_session};
+use crate::{
+    LIFE, LONG, Place, Service, address, config, end_if_it_hangs, fork_process, is_child, traced,
+    wait_for_session,
+};
 
 /// The file that a process shall write.
 const FILE: &str = "LIFE_TEST_FILE";
@@ -226,4 +230,57 @@ pub(crate) fn misspell() {
         }
     });
     cut.expect("a recording");
+}
+
+pub(crate) fn the_program_of_the_guide_leaves_a_file() {
+    let place = Place::new("guide");
+    let _service = Service::start(&place.0);
+    let file = place.0.join("net.pftrace");
+    let mut command = place.command("reads its trace from a service");
+    let status = command.env(FILE, &file).status().expect("a process");
+    assert!(status.success(), "{status}");
+    let trace = std::fs::read(&file).expect("a file");
+    assert_eq!(events(&trace), ["instant life work"]);
+}
+
+/// The program of `docs/sdk.md` with a service outside, whose session is read before it is dropped.
+pub(crate) fn read_from_a_service() {
+    let run = || -> Result<(), Box<dyn std::error::Error>> {
+        let session = Session::system(&config())?;
+        session.start()?;
+        Init::new().wait(LONG).system()?;
+        instant!(LIFE, "work");
+        session.stop()?;
+        let path = std::env::var_os(FILE).expect("a file");
+        session.read_into(&mut File::create(path)?)?;
+        Ok(())
+    };
+    run().expect("a trace");
+}
+
+pub(crate) fn a_child_does_not_wait_for_a_recording_of_its_parent() {
+    let place = Place::new("turns");
+    let status = place.command("forks while a thread records").status().expect("a process");
+    assert!(status.success(), "{status}");
+}
+
+/// Threads that record take turns, and the thread whose turn it is does not exist in the child.
+pub(crate) fn fork_while_a_thread_records() {
+    let (begun, wait) = std::sync::mpsc::channel();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let work = move || {
+        begun.send(()).expect("main");
+        let _ = ended.recv();
+    };
+    let thread = std::thread::spawn(move || record(&["life"], work).expect("a trace"));
+    wait.recv().expect("the thread");
+    if is_child() {
+        end_if_it_hangs();
+        let trace = record(&["life"], || instant!(LIFE, "child")).expect("a trace");
+        assert_eq!(events(&trace), ["instant life child"]);
+        // The thread of the parent is not here.
+        return drop(thread);
+    }
+    drop(end);
+    thread.join().expect("no panic");
 }

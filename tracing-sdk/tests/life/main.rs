@@ -77,6 +77,9 @@ fn main() {
         Ok("logs with a layer that panics") => log_records::with_a_layer_that_panics(),
         Ok("leaves a child behind") => ends::leave_a_child(),
         Ok("forks while a trace is saved") => recorder::fork_while_a_trace_is_saved(),
+        Ok("forks while a thread records") => ends::fork_while_a_thread_records(),
+        Ok("saves traces at signals") => recorder::save_traces_at_signals(),
+        Ok("reads its trace from a service") => ends::read_from_a_service(),
         Ok("meets a full queue") => address::meet_a_full_queue(),
         Ok("names a track as its parent") => tracks::use_tracks(),
         Ok("ends beside busy threads") => ends::end_beside_busy_threads(),
@@ -94,6 +97,8 @@ fn main() {
             tracks::a_track_that_is_one_of_its_ancestors_is_told();
             ends::a_service_learns_that_a_program_with_a_child_has_ended();
             ends::recordings_that_lack_something_say_so();
+            ends::the_program_of_the_guide_leaves_a_file();
+            ends::a_child_does_not_wait_for_a_recording_of_its_parent();
             #[cfg(all(feature = "log", feature = "tracing"))]
             log_records::records_arrive_by_the_layer();
             a_process_outlives_its_services();
@@ -102,6 +107,7 @@ fn main() {
             a_forked_process_is_a_producer_of_its_own();
             a_fork_leaves_no_lock_behind();
             recorder::a_fork_does_not_wait_for_a_trace();
+            recorder::signals_save_traces();
             what_is_lost_is_counted_and_the_rest_can_be_read();
             // The plugin does not see which service it is.
             if std::env::var_os("TRACED_UNDER_TEST").is_none() {
@@ -368,6 +374,12 @@ fn fork_process() -> i32 {
     child
 }
 
+/// In a child: one that waits for a lock of a thread that it does not have would wait for ever.
+fn end_if_it_hangs() {
+    // SAFETY: the call has no condition.
+    unsafe { libc::alarm(600) };
+}
+
 /// Forks. True in the child; false in the parent, when the child has ended without a fault.
 fn is_child() -> bool {
     let child = fork_process();
@@ -496,15 +508,13 @@ fn fork_beside_others() {
             let child = unsafe { libc::fork() };
             assert!(child >= 0, "cannot fork");
             if child == 0 {
-                // SAFETY: both calls have no condition. A child that waits for a lock of a thread that it does not
-                // have would wait for ever.
-                unsafe { libc::alarm(600) };
+                end_if_it_hangs();
                 use_locks("child");
                 #[cfg(feature = "tracing")]
                 drop(spans);
                 #[cfg(all(feature = "log", feature = "tracing"))]
                 first_uses::in_child(_number % 2 == 0);
-                // SAFETY: as above.
+                // SAFETY: the call has no condition.
                 unsafe { libc::_exit(0) };
             }
             // SAFETY: `status` is ours alone and lives until the call returns.

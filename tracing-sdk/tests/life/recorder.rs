@@ -1,4 +1,4 @@
-//! A recorder in a forked process: it is that of the parent.
+//! A recorder in a forked process, which is that of the parent, and one that saves at signals.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -7,10 +7,13 @@ use std::panic::{catch_unwind, set_hook};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use signal_hook::consts::SIGUSR1;
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::raise;
 use tracing_sdk::instant;
 use tracing_sdk::session::FlightRecorder;
 
-use crate::{Place, config, fork_process};
+use crate::{Place, config, end_if_it_hangs, fork_process};
 
 /// The pipe into which the parent saves its trace.
 const PIPE: &str = "LIFE_TEST_PIPE";
@@ -48,16 +51,15 @@ pub(crate) fn fork_while_a_trace_is_saved() {
     read.read_exact(&mut trace).expect("a part of the trace");
     let child = fork_process();
     if child == 0 {
-        // SAFETY: the call has no condition. A child that waits for a lock of a thread that it does not have would wait
-        // for ever.
-        unsafe { libc::alarm(600) };
+        end_if_it_hangs();
         panic_on_purpose();
         assert!(recorder.dump(&pipe).is_err());
         assert!(recorder.dump_numbered(&pipe).is_err());
+        assert!(recorder.handle().dump(&pipe).is_err());
         recorder.dump_if_slow(Duration::ZERO, &pipe, || ());
         drop(recorder.watchdog(Duration::ZERO, &pipe));
         drop(recorder);
-        // SAFETY: as above.
+        // SAFETY: the call has no condition.
         unsafe { libc::_exit(0) };
     }
     let mut status = 0;
@@ -69,4 +71,36 @@ pub(crate) fn fork_while_a_trace_is_saved() {
     drop(recorder);
     assert_eq!((ended, status), (child, 0), "the child");
     assert_eq!(crate::trace::events(&trace).len(), 1);
+}
+
+pub(crate) fn signals_save_traces() {
+    let place = Place::new("signals");
+    let file = place.0.join("signal.pftrace");
+    let mut command = place.command("saves traces at signals");
+    let status = command.env(PIPE, &file).status().expect("a process");
+    assert!(status.success(), "{status}");
+    let events = |name| crate::trace::events(&std::fs::read(place.0.join(name)).expect("a trace"));
+    assert_eq!(events("signal.pftrace"), ["instant life one"]);
+    assert_eq!(events("signal-2.pftrace"), ["instant life one", "instant life two"]);
+}
+
+pub(crate) fn save_traces_at_signals() {
+    let path = PathBuf::from(std::env::var_os(PIPE).expect("a file"));
+    let second = path.with_file_name("signal-2.pftrace");
+    let recorder = FlightRecorder::start(config()).expect("a recorder");
+    let handle = recorder.handle();
+    let mut signals = Signals::new([SIGUSR1]).expect("a handler");
+    let to = path.clone();
+    std::thread::spawn(move || {
+        for _ in signals.forever() {
+            handle.dump_numbered(&to).expect("a dump");
+        }
+    });
+    for (name, path) in [("one", path), ("two", second)] {
+        instant!(crate::LIFE, name = name);
+        raise(SIGUSR1).expect("a signal");
+        while !path.exists() {
+            std::thread::yield_now();
+        }
+    }
 }

@@ -1,0 +1,91 @@
+//! What saves traces of a flight recorder on other threads.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+
+use super::recorder::{self, Running};
+use super::{FlightRecorder, SessionError};
+
+/// Saves traces of a [`FlightRecorder`] on any thread, until the recorder is dropped. It can be cloned,
+/// and does not keep the recorder.
+///
+/// A trace for each signal that a program gets, numbered as in
+/// [names of files](FlightRecorder#names-of-files). Not in the signal handler itself, which may do very little,
+/// but on a thread that waits for signals, here by the crate `signal-hook`:
+///
+/// ```
+/// use signal_hook::consts::SIGUSR1;
+/// use signal_hook::iterator::Signals;
+/// use tracing_sdk::session::{DumpHandle, FlightRecorder};
+///
+/// /// `kill -USR1 PID` saves a trace.
+/// fn dump_at_signals(recorder: &FlightRecorder) -> std::io::Result<()> {
+///     let handle: DumpHandle = recorder.handle();
+///     let mut signals = Signals::new([SIGUSR1])?;
+///     std::thread::spawn(move || {
+///         for _ in signals.forever() {
+///             match handle.dump_numbered("signal.pftrace") {
+///                 Ok(path) => eprintln!("the trace is in {}", path.display()),
+///                 Err(error) => eprintln!("no trace was saved: {error}"),
+///             }
+///         }
+///     });
+///     Ok(())
+/// }
+/// ```
+///
+/// What a web server may answer with, and keeps as a file, too:
+///
+/// ```
+/// # use tracing_sdk::session::{DumpHandle, SessionError};
+/// fn last_seconds(handle: &DumpHandle) -> Result<Vec<u8>, SessionError> {
+///     handle.dump("asked-for.pftrace")?;
+///     let mut trace = Vec::new();
+///     handle.dump_into(&mut trace)?;
+///     Ok(trace)
+/// }
+/// ```
+#[derive(Clone, Debug)]
+pub struct DumpHandle {
+    running: Weak<Running>,
+}
+
+impl FlightRecorder {
+    /// What saves traces on other threads.
+    #[must_use]
+    pub fn handle(&self) -> DumpHandle {
+        DumpHandle { running: Arc::downgrade(&self.running) }
+    }
+}
+
+impl DumpHandle {
+    /// As [`FlightRecorder::dump`].
+    ///
+    /// # Errors
+    /// When the recorder was dropped, the service does not answer, or the file cannot be written.
+    pub fn dump(&self, path: impl AsRef<Path>) -> Result<(), SessionError> {
+        self.running()?.dump(path.as_ref())
+    }
+
+    /// As [`FlightRecorder::dump_numbered`]. Returns the name.
+    ///
+    /// # Errors
+    /// As [`dump`](Self::dump).
+    pub fn dump_numbered(&self, path: impl AsRef<Path>) -> Result<PathBuf, SessionError> {
+        self.running()?.dump_next(path.as_ref())
+    }
+
+    /// As [`FlightRecorder::dump_into`].
+    ///
+    /// # Errors
+    /// When the recorder was dropped, the service does not answer, or `out` fails.
+    pub fn dump_into(&self, out: &mut impl Write) -> Result<(), SessionError> {
+        self.running()?.dump_into(out)
+    }
+
+    fn running(&self) -> Result<Arc<Running>, SessionError> {
+        let dropped = "the flight recorder was dropped, or is that of the parent process: keep it, or start another";
+        recorder::upgrade(&self.running).ok_or(SessionError::Order(dropped))
+    }
+}
