@@ -126,15 +126,16 @@ impl<W: Write> TraceFile<W> {
     /// Writes what is left. The trace is complete then.
     ///
     /// # Errors
-    /// The output fails, slices are open, or events were refused whose errors nobody has seen.
+    /// The output fails, which is told first, slices are open, or events were refused whose errors nobody has seen.
     pub fn finish(mut self) -> Result<(), WriteError> {
         let flushed = self.out.flush();
-        match self.refused.take() {
-            Some((_, _, WriteError::Io(error))) => return Err(WriteError::Io(error)),
-            Some((count, event_idx, first)) => {
-                return Err(WriteError::Refused { count, event_idx, first: Box::new(first) });
-            }
-            None => flushed?,
+        let refused = self.refused.take();
+        if let Some((_, _, error @ WriteError::Io(_))) = refused {
+            return Err(error);
+        }
+        flushed?;
+        if let Some((count, event_idx, first)) = refused {
+            return Err(WriteError::Refused { count, event_idx, first: Box::new(first) });
         }
         match self.open_slices {
             0 => Ok(()),
@@ -155,13 +156,21 @@ impl<W: Write> TraceFile<W> {
         self.out.get_mut()
     }
 
-    /// Keeps the error of an event that nobody asked for.
+    /// Keeps the error of an event that nobody asked for: the first one, or that of the output.
     pub(super) fn keep<T>(&mut self, result: Result<T, WriteError>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(error) => {
                 let idx = self.event_count.saturating_sub(1);
-                self.refused.get_or_insert((0, idx, error)).0 += 1;
+                match &mut self.refused {
+                    Some((count, _, first)) => {
+                        *count += 1;
+                        if matches!(error, WriteError::Io(_)) {
+                            *first = error;
+                        }
+                    }
+                    none => *none = Some((1, idx, error)),
+                }
                 None
             }
         }
@@ -198,11 +207,7 @@ impl<W: Write> TraceFile<W> {
                 None => Err(WriteError::Foreign),
             },
         };
-        let trace = self.trace;
-        let Some(depth) = self.keep(depth) else {
-            // Its events are refused, too.
-            return TrackId { trace, idx: u32::MAX, uuid };
-        };
+        let Some(depth) = self.keep(depth) else { return self.refused_track(uuid) };
         let written = self.out.packet(|packet| {
             if let Some(timestamp) = timestamp {
                 packet.timestamp(timestamp);
@@ -213,7 +218,12 @@ impl<W: Write> TraceFile<W> {
         });
         self.keep(written);
         self.tracks.push(KnownTrack { depth, kind });
-        TrackId { trace, idx, uuid }
+        TrackId { trace: self.trace, idx, uuid }
+    }
+
+    /// A track that is not in the trace. Its events are refused, too.
+    pub(super) fn refused_track(&self, uuid: u64) -> TrackId {
+        TrackId { trace: self.trace, idx: u32::MAX, uuid }
     }
 
     pub(super) fn known_clock(&self, clock: Clock) -> Result<&KnownClock, WriteError> {

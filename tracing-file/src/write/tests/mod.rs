@@ -585,3 +585,24 @@ fn nothing_is_written_after_a_failed_write() {
     assert!(matches!(trace.instant(&track, 1, "a").emit(), Err(WriteError::Stopped)));
     assert!(matches!(trace.finish(), Err(WriteError::Stopped)));
 }
+
+/// The trace is cut, which is worse than an event that was refused.
+#[test]
+fn a_full_disk_is_told_also_after_an_event_that_was_refused() {
+    let refused = |bytes| {
+        let mut trace = TraceFile::create(Full(bytes)).unwrap();
+        let track = trace.track("T");
+        trace.slice(&track, 5, 10, "s");
+        trace.slice(&track, 7, 20, "crosses");
+        (trace, track)
+    };
+    let (trace, _) = refused(1000);
+    assert!(matches!(trace.finish(), Err(WriteError::Refused { count: 1, .. })));
+    let (trace, _) = refused(10);
+    assert!(matches!(trace.finish(), Err(WriteError::Io(_))));
+    // The write of a later event fails, and those after it are not tried.
+    let (mut trace, track) = refused(10);
+    trace.instant(&track, 30, &"x".repeat(100_000));
+    trace.instant(&track, 31, "i");
+    assert!(matches!(trace.finish(), Err(WriteError::Io(_))));
+}
