@@ -249,6 +249,14 @@ fn values_need_counters() {
 }
 
 #[test]
+fn multipliers_are_above_0() {
+    let of = |multiplier: i64| track(7, &format!("counter {{ unit_multiplier: {multiplier} }}"));
+    check(&of(1), &[]);
+    check(&of(0), &["0: counter_multiplier_not_positive 7"]);
+    check(&of(-1), &["0: counter_multiplier_not_positive 7"]);
+}
+
+#[test]
 fn states_need_state_tracks() {
     check(
         &(track(7, "") + &event(1, "type: TYPE_STATE track_uuid: 7")),
@@ -281,6 +289,21 @@ fn slices_end_once_and_do_not_cross() {
     let deep: String = (0..513).map(begin).collect();
     let ends: String = (600..1112).map(|ts| end(ts, "")).collect();
     check(&(t + &deep + &ends), &["513: slice_max_depth_exceeded 7"]);
+}
+
+/// A trace that was taken while work went on has such slices.
+#[test]
+fn a_slice_that_is_left_open_is_no_warning() {
+    let mut bytes = Vec::new();
+    let mut trace = crate::write::TraceFile::create(&mut bytes).unwrap();
+    let worker = trace.thread(1, 7, "worker");
+    let slice = trace.begin(&worker, 5, "hangs").open();
+    trace.slice(&worker, 6, 2, "within");
+    trace.leave_open(slice);
+    trace.finish().unwrap();
+    let report = lint(bytes.as_slice(), |_, _| ());
+    assert_eq!(report.counts.get(&Problem::SliceNotEnded), Some(&1));
+    assert_eq!(report.worst(), Some(Severity::Note));
 }
 
 #[test]

@@ -158,6 +158,8 @@ problems! {
         "a value whose track is no counter at that point of the file is lost; write the counter's descriptor first";
     CounterIgnored: Error, "counter_beside_thread_or_process", "track",
         "a counter or state beside thread or process is ignored; use a uuid of its own";
+    CounterMultiplier: Note, "counter_multiplier_not_positive", "track",
+        "readers ignore a unit_multiplier that is not above 0, so values are shown as they are; correct it";
     CounterValue: Error, "track_event_counter_missing_value", "track",
         "a counter event without a value is lost; set counter_value or double_counter_value";
     ExtraNoTracks: Error, "track_event_extra_counter_missing_track_uuids", "sequence",
@@ -172,7 +174,7 @@ problems! {
         "a state without a track is lost; set track_uuid";
     EndWithoutBegin: Warning, "slice_end_without_begin", "track",
         "no open slice fits the end, which is ignored; leave name and category out, and end once what began";
-    SliceNotEnded: Warning, "slice_without_end", "track",
+    SliceNotEnded: Note, "slice_without_end", "track",
         "slices are open at the end of the trace: right if they went on after it; else write their ends";
     EndBeforeBegin: Error, "slice_ends_before_begin", "track",
         "the end is earlier than the begin, so both fit other slices; check the times";

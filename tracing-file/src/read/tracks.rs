@@ -263,7 +263,9 @@ fn read(body: &[u8], place: Place) -> (Track, [Option<Problem>; 3]) {
         os_name = string(body, 6);
         TrackKind::Process { pid: pid.unwrap_or(0) as i32 }
     } else if let Some(body) = counter {
-        TrackKind::Counter(Counter::read(body))
+        let (counter, flaw) = Counter::read(body);
+        flaws[1] = flaw;
+        TrackKind::Counter(counter)
     } else if is_state {
         TrackKind::State
     } else {
@@ -284,7 +286,8 @@ fn read(body: &[u8], place: Place) -> (Track, [Option<Problem>; 3]) {
 }
 
 impl Counter {
-    fn read(body: &[u8]) -> Self {
+    /// The counter, and what is wrong with it.
+    fn read(body: &[u8]) -> (Self, Option<Problem>) {
         let [unit, multiplier] = numbers(body, [3, 4]);
         let [incremental, builtin] = numbers(body, [5, 1]);
         let multiplier = multiplier.map_or(1, |value| value as i64);
@@ -295,9 +298,10 @@ impl Counter {
             (_, Some(3)) => Some("bytes".into()),
             _ => string(body, 6),
         };
-        // A reader ignores multipliers that are not positive.
+        let flaw = (multiplier <= 0).then_some(Problem::CounterMultiplier);
         let multiplier = if multiplier > 0 { multiplier } else { 1 };
-        Self { unit, multiplier, is_incremental: incremental.is_some_and(|it| it != 0), builtin }
+        let is_incremental = incremental.is_some_and(|it| it != 0);
+        (Self { unit, multiplier, is_incremental, builtin }, flaw)
     }
 }
 

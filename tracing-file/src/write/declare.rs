@@ -75,6 +75,10 @@ impl<W: Write> TraceFile<W> {
     /// A counter.
     pub fn counter_track<'a>(&mut self, spec: impl Into<CounterSpec<'a>>) -> CounterTrack {
         let spec = spec.into();
+        if self.keep(spec.check()).is_none() {
+            let uuid = self.new_uuid();
+            return CounterTrack(self.refused_track(uuid));
+        }
         let sum = spec.is_incremental.then_some(CounterValue::ZERO);
         CounterTrack(self.add_track(spec.track.parent, Kind::Counter { sum }, None, |track| {
             spec.track.write(track);

@@ -65,6 +65,11 @@ pub enum WriteError {
     TooManyClocks,
     /// The unit of a clock is 0, its id is none of a built-in clock besides BOOTTIME, or it was declared before.
     BadClock,
+    /// Values of a counter would be multiplied by a number that is not above 0.
+    BadMultiplier {
+        /// The number.
+        multiplier: i64,
+    },
     /// An event begins or continues a flow and ends it.
     FlowTwice {
         /// Id of the flow.
@@ -131,6 +136,10 @@ impl fmt::Display for WriteError {
             Self::TooManyClocks => f.write_str("more than 62 clocks of one's own"),
             Self::BadClock => f.write_str(
                 "the unit of the clock is 0, its id is not 1 to 5 or 7 to 63, or it was declared before",
+            ),
+            Self::BadMultiplier { multiplier } => write!(
+                f,
+                "the multiplier of a counter is {multiplier}, and readers ignore all that are not above 0"
             ),
             Self::FlowTwice { id } => {
                 write!(f, "the event both continues and ends the flow {id}; choose one")

@@ -5,6 +5,7 @@ use protos::{
     TrackDescriptorSiblingMergeBehavior as Merge, TrackDescriptorWriter,
 };
 
+use super::error::WriteError;
 use super::track::{Parent, TrackId};
 
 /// A track to be described. A `&str` is a track of that name without a parent.
@@ -138,7 +139,8 @@ impl<'a> CounterSpec<'a> {
         Self { unit: Some(unit), ..self }
     }
 
-    /// A reader multiplies values by this number, which is above 0.
+    /// A reader multiplies values by this number. A counter with 0 or less is refused
+    /// ([`WriteError::BadMultiplier`](super::WriteError::BadMultiplier)), because readers ignore that.
     #[must_use]
     pub const fn multiplier(self, multiplier: i64) -> Self {
         Self { multiplier: Some(multiplier), ..self }
@@ -154,6 +156,13 @@ impl<'a> CounterSpec<'a> {
     #[must_use]
     pub const fn shared_axis(self, key: &'a str) -> Self {
         Self { axis: Some(key), ..self }
+    }
+
+    pub(super) fn check(&self) -> Result<(), WriteError> {
+        match self.multiplier {
+            Some(multiplier @ ..=0) => Err(WriteError::BadMultiplier { multiplier }),
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn write(&self, counter: &mut CounterDescriptorWriter<'_>) {

@@ -91,3 +91,26 @@ fn an_incremental_counter_has_real_values_too() {
     let (min, max) = (i64::MIN as f64, i64::MAX as f64);
     assert_eq!(values(TraceOptions::new(), write), [0.5, 0.75, 2.0, 1.5, min, max]);
 }
+
+#[test]
+fn a_multiplier_is_above_0() {
+    for multiplier in [0, -1, i64::MIN] {
+        let text = format!(
+            "2 events were refused, the first is event 0: the multiplier of a counter is {multiplier}, and readers \
+             ignore all that are not above 0"
+        );
+        let write = |trace: &mut TraceFile<Vec<u8>>| {
+            let counter = trace.counter_track(CounterSpec::new("c").multiplier(multiplier));
+            trace.counter(&counter, 1, 4);
+        };
+        check_error(write, &text);
+    }
+    check_error(
+        |trace| {
+            let counter = trace.counter_track(CounterSpec::new("c").multiplier(0));
+            let refused = trace.counter(&counter, 1, 4).emit();
+            assert!(matches!(refused, Err(WriteError::NoTrack)), "{refused:?}");
+        },
+        "event 0 was refused: the multiplier of a counter is 0, and readers ignore all that are not above 0",
+    );
+}
