@@ -103,6 +103,42 @@ fn times_need_a_clock() {
 }
 
 #[test]
+fn clocks_do_not_go_back() {
+    let on_clock = |clock: u32| {
+        format!(
+            "packet {{ timestamp: 60 timestamp_clock_id: {clock} trusted_packet_sequence_id: 1
+                       track_event {{ {INSTANT} }} }}"
+        )
+    };
+    let snapshot = |sequence: u32, times: &[(u32, u64)]| {
+        let clocks: String = times
+            .iter()
+            .map(|(id, time)| format!("clocks {{ clock_id: {id} timestamp: {time} }}"))
+            .collect();
+        format!("packet {{ trusted_packet_sequence_id: {sequence} clock_snapshot {{ {clocks} }} }}")
+    };
+    let first = snapshot(1, &[(6, 1_000), (70, 100)]);
+    let later = |boot, own| first.clone() + &snapshot(1, &[(6, boot), (70, own)]) + &on_clock(70);
+    check(&later(1_000, 100), &[]);
+    check(&later(2_000, 200), &[]);
+    let given_up = ["1: clock_went_back 70", "2: clock_sync_failure_no_path 70"];
+    check(&later(2_000, 99), &given_up);
+    // A later snapshot does not bring it back, but events before it are read.
+    let again = first.clone() + &on_clock(70) + &snapshot(1, &[(6, 2_000), (70, 50)]);
+    let again = again + &snapshot(1, &[(6, 3_000), (70, 300)]) + &on_clock(70);
+    check(&again, &["2: clock_went_back 70", "4: clock_sync_failure_no_path 70"]);
+    // The snapshot is refused; by the one before it, the event is at 960.
+    check(&later(999, 2_000), &["1: invalid_clock_snapshots 6"]);
+    // Snapshots of other clocks, and of another sequence, are not compared.
+    let other = first.clone() + &snapshot(1, &[(6, 2_000), (3, 7), (70, 99)]) + &on_clock(70);
+    check(&other, &[]);
+    check(&(first + &snapshot(2, &[(6, 500), (70, 99)]) + &on_clock(70)), &[]);
+    // The wall clock of a machine was set back, and no event uses it.
+    let wall = |boot, wall| snapshot(1, &[(6, boot), (1, wall)]);
+    check(&(wall(1_000, 100) + &wall(2_000, 50)), &["1: clock_went_back 1"]);
+}
+
+#[test]
 fn events_need_a_type() {
     check(&event(1, "name: 'x'"), &["0: track_event_without_type 1"]);
     check(&event(1, "legacy_event { phase: 66 }"), &[]);

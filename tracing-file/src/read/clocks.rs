@@ -1,6 +1,7 @@
 //! Clocks of a trace, and the snapshots that relate them to the time of the trace.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use protozero::Reader;
 
@@ -37,6 +38,10 @@ struct Clock {
     now_ns: u64,
     /// Times of this clock and of the trace at the same moments, in ns.
     points: VecDeque<(u64, u64)>,
+    /// Hash of the clocks of its last snapshot.
+    set: u64,
+    /// It went back, so one of its times may be that of two moments.
+    is_given_up: bool,
 }
 
 /// One clock of a snapshot.
@@ -65,7 +70,8 @@ fn read(body: &[u8]) -> (Vec<SnapshotClock>, u32) {
 }
 
 impl Clocks {
-    /// Reads a `ClockSnapshot`. An error comes with the id of the clock that is wrong.
+    /// Reads a `ClockSnapshot`. An error comes with the id of the clock that is wrong. Times are compared with those of
+    /// the last snapshot of the same clocks, as upstream does (`clock_synchronizer.cc`).
     pub(super) fn snapshot(
         &mut self,
         sequence: SequenceId,
@@ -78,6 +84,9 @@ impl Clocks {
             self.trace_clock = Some(primary);
         }
         let anchor = self.anchor(sequence, &clocks);
+        let (trace_clock, set) = (self.trace_clock(), set(sequence, &clocks));
+        self.check_trace_clock(sequence, &clocks, set)?;
+        let mut went_back = None;
         for clock in &clocks {
             let clock_ns = clock.value.saturating_mul(clock.unit_ns);
             let key = key(sequence, clock.id);
@@ -89,16 +98,43 @@ impl Clocks {
                 is_incremental: clock.is_incremental,
                 now_ns: 0,
                 points: VecDeque::new(),
+                set,
+                is_given_up: false,
             });
             known.now_ns = clock_ns;
-            if let Some(trace_ns) = anchor {
+            let latest = known.points.back().filter(|_| known.set == set);
+            if clock.id != trace_clock && latest.is_some_and(|(latest_ns, _)| clock_ns < *latest_ns)
+            {
+                known.points.clear();
+                known.is_given_up = true;
+                went_back.get_or_insert(clock.id);
+            }
+            known.set = set;
+            if let Some(trace_ns) = anchor.filter(|_| !known.is_given_up) {
                 if known.points.len() >= SNAPSHOTS_PER_CLOCK_MAX {
                     known.points.pop_front();
                 }
                 known.points.push_back((clock_ns, trace_ns));
             }
         }
-        Ok(())
+        went_back.map_or(Ok(()), |clock| Err((Problem::ClockWentBack, clock)))
+    }
+
+    /// A snapshot whose time of the trace is earlier than that of the one before is refused.
+    fn check_trace_clock(
+        &self,
+        sequence: SequenceId,
+        clocks: &[SnapshotClock],
+        set: u64,
+    ) -> Result<(), (Problem, u32)> {
+        let id = self.trace_clock();
+        let Some(trace) = clocks.iter().find(|clock| clock.id == id) else { return Ok(()) };
+        let trace_ns = trace.value.saturating_mul(trace.unit_ns);
+        let is_later = |clock: &SnapshotClock| {
+            let known = self.known.get(&key(sequence, clock.id)).filter(|known| known.set == set);
+            known.and_then(|known| known.points.back()).is_some_and(|(_, ns)| *ns > trace_ns)
+        };
+        if clocks.iter().any(is_later) { Err((Problem::InvalidSnapshot, id)) } else { Ok(()) }
     }
 
     /// Whether a snapshot of these clocks is valid.
@@ -185,6 +221,13 @@ impl SnapshotClock {
         }
         clock
     }
+}
+
+/// Tells sets of clocks apart.
+fn set(sequence: SequenceId, clocks: &[SnapshotClock]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    clocks.iter().for_each(|clock| key(sequence, clock.id).hash(&mut hasher));
+    hasher.finish()
 }
 
 fn key(sequence: SequenceId, clock: u32) -> (SequenceId, u32) {

@@ -116,9 +116,13 @@ problems! {
     UnknownClock: Error, "clock_sync_failure_unknown_source_clock", "clock",
         "no earlier snapshot has the clock; write a ClockSnapshot with it and BOOTTIME first";
     NoClockPath: Error, "clock_sync_failure_no_path", "clock",
-        "no snapshot relates the clock to the trace's clock; write a ClockSnapshot with both";
+        "no snapshot relates the clock to the trace's clock, or the clock went back; write a ClockSnapshot with both";
     InvalidSnapshot: Error, "invalid_clock_snapshots", "clock",
-        "a snapshot has a clock twice, or changes its unit, and is refused; keep the unit, name each clock once";
+        "a snapshot has a clock twice, changes its unit, or has an earlier time of the trace's clock than the one before, \
+         and is refused; keep the unit, name each clock once, and write snapshots in the order of time";
+    ClockWentBack: Note, "clock_went_back", "clock",
+        "the clock is earlier than in the snapshot before; readers give it up and lose what uses it from here on, so use \
+         another clock then";
     NoType: Error, "track_event_without_type", "sequence",
         "an event without a type is dropped; set TrackEvent.type";
     SkippedInvalid: Error, "packet_skipped_seq_needs_incremental_state_invalid", "sequence",

@@ -22,7 +22,7 @@ const LOST_BY_OTHERS: u64 = 2 | 4 | 8 | 16 | 32 | 64;
 const LOST_BY_WRITER: u64 = 128 | 256;
 
 /// Which sequence: ids are those of the writers of one machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SequenceId {
     /// The `machine_id`. 0 is the machine of the service.
     pub machine: u32,

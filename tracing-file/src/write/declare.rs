@@ -134,7 +134,8 @@ impl<W: Write> TraceFile<W> {
     /// Relates a clock to the trace's clock once more, because they drift apart.
     ///
     /// # Errors
-    /// The clock is of another trace, or the packet cannot be written.
+    /// The clock is of another trace, one of the times is earlier than at the call before, or the packet cannot be
+    /// written.
     pub fn sync_clock(
         &mut self,
         clock: Clock,
@@ -142,6 +143,11 @@ impl<W: Write> TraceFile<W> {
         trace_ns: u64,
     ) -> Result<(), WriteError> {
         let mut known = *self.known_clock(clock)?;
+        for (value, latest) in [(value, known.value), (trace_ns, known.trace_ns)] {
+            if value < latest {
+                return Err(WriteError::ClockWentBack { value, latest });
+            }
+        }
         (known.value, known.trace_ns) = (value, in_range(trace_ns)?);
         self.write_snapshot(known)?;
         if let Some(slot) = self.clocks.get_mut(clock.idx as usize) {

@@ -65,6 +65,14 @@ pub enum WriteError {
     TooManyClocks,
     /// The unit of a clock is 0, its id is none of a built-in clock besides BOOTTIME, or it was declared before.
     BadClock,
+    /// A clock, or that of the trace, is earlier than when both were related before. Readers give such a clock up, and
+    /// lose all events that use it.
+    ClockWentBack {
+        /// Its time now, in ns for the trace's clock, otherwise in units of the clock.
+        value: u64,
+        /// Its time then.
+        latest: u64,
+    },
     /// Values of a counter would be multiplied by a number that is not above 0.
     BadMultiplier {
         /// The number.
@@ -136,6 +144,11 @@ impl fmt::Display for WriteError {
             Self::TooManyClocks => f.write_str("more than 62 clocks of one's own"),
             Self::BadClock => f.write_str(
                 "the unit of the clock is 0, its id is not 1 to 5 or 7 to 63, or it was declared before",
+            ),
+            Self::ClockWentBack { value, latest } => write!(
+                f,
+                "the clock goes back from {latest} to {value}; call `sync_clock` in the order of time, and declare \
+                 another clock with `own_clock` where one was set back"
             ),
             Self::BadMultiplier { multiplier } => write!(
                 f,

@@ -586,6 +586,22 @@ fn nothing_is_written_after_a_failed_write() {
     assert!(matches!(trace.finish(), Err(WriteError::Stopped)));
 }
 
+#[test]
+fn a_clock_does_not_go_back() {
+    let mut trace = TraceFile::create(Vec::new()).unwrap();
+    let clock = trace.own_clock(1, 100, 1_000).unwrap();
+    let refused = trace.sync_clock(clock, 99, 2_000).unwrap_err();
+    assert!(refused.to_string().starts_with("the clock goes back from 100 to 99; "), "{refused}");
+    let refused = trace.sync_clock(clock, 200, 999).unwrap_err();
+    assert!(refused.to_string().starts_with("the clock goes back from 1000 to 999; "), "{refused}");
+    // The same times are no step back, and what was refused leaves nothing behind.
+    trace.sync_clock(clock, 100, 1_000).unwrap();
+    trace.sync_clock(clock, 150, 1_000).unwrap();
+    trace.sync_clock(clock, 150, 1_001).unwrap();
+    assert!(trace.sync_clock(clock, 149, 1_001).is_err());
+    trace.finish().unwrap();
+}
+
 /// The trace is cut, which is worse than an event that was refused.
 #[test]
 fn a_full_disk_is_told_also_after_an_event_that_was_refused() {
