@@ -504,6 +504,29 @@ fn a_slice_may_end_in_an_earlier_part_of_the_file() {
     check(&(t + &flow(5, "terminating_flow_ids")), &["1: flow_terminated_unknown 3"]);
 }
 
+/// Times alone do not tell which slice an end is meant for.
+#[test]
+fn ends_that_may_be_exchanged_between_threads_are_told() {
+    let t = track(7, "");
+    let check = |marks: &[(u32, u64, &str)], expected: &[&str]| {
+        let marks: String =
+            marks.iter().map(|(sequence, ts, kind)| on(*sequence, *ts, kind)).collect();
+        super::tests::check(&(t.clone() + &marks), expected);
+    };
+    let crossing = [(1, 1, BEGIN), (2, 2, BEGIN), (1, 3, END), (2, 4, END)];
+    check(&crossing, &["3: slices_of_two_sequences 7"]);
+    // Also where each thread's part of the file is in one piece.
+    let [a, b, c, d] = crossing;
+    check(&[a, c, b, d], &["2: slices_of_two_sequences 7"]);
+    check(&[b, d, a, c], &["4: slices_of_two_sequences 7"]);
+    // Those of one thread are within that of the other.
+    check(&[(1, 1, BEGIN), (2, 2, BEGIN), (2, 3, END), (1, 4, END)], &[]);
+    let nested = [(1, 1, BEGIN), (1, 2, BEGIN), (1, 3, END), (1, 4, END)];
+    check(&[&nested[..], &[(2, 5, BEGIN), (2, 6, END)]].concat(), &[]);
+    // A slice that moved to another thread.
+    check(&[(1, 1, BEGIN), (2, 2, END), (2, 3, BEGIN), (1, 4, END)], &[]);
+}
+
 #[test]
 fn machines_have_sequences_clocks_and_threads_of_their_own() {
     let of = |machine: u32, fields: &str| {

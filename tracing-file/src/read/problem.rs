@@ -118,11 +118,11 @@ problems! {
     NoClockPath: Error, "clock_sync_failure_no_path", "clock",
         "no snapshot relates the clock to the trace's clock, or the clock went back; write a ClockSnapshot with both";
     InvalidSnapshot: Error, "invalid_clock_snapshots", "clock",
-        "a snapshot has a clock twice, changes its unit, or has an earlier time of the trace's clock than the one before, \
-         and is refused; keep the unit, name each clock once, and write snapshots in the order of time";
+        "a snapshot has a clock twice, changes its unit, or has an earlier time of the trace's clock than the one \
+         before, and is refused; keep the unit, name each clock once, and write snapshots in the order of time";
     ClockWentBack: Note, "clock_went_back", "clock",
-        "the clock is earlier than in the snapshot before; readers give it up and lose what uses it from here on, so use \
-         another clock then";
+        "the clock is earlier than in the snapshot before; readers give it up and lose what uses it from here on, so \
+         use another clock then";
     NoType: Error, "track_event_without_type", "sequence",
         "an event without a type is dropped; set TrackEvent.type";
     SkippedInvalid: Error, "packet_skipped_seq_needs_incremental_state_invalid", "sequence",
@@ -184,6 +184,10 @@ problems! {
         "the end is earlier than the begin, so both fit other slices; check the times";
     CrossingSlices: Error, "misplaced_end_event", "track",
         "slices of one track overlap and exchange their ends; give each a track of its own, with one name";
+    SharedTrack: Note, "slices_of_two_sequences", "track",
+        "an end closes a slice that another thread began, and one of its own thread is open; if they belong to two \
+         tasks, their ends are exchanged: give each task a track of its own, with one name (in tracing-sdk by \
+         `Track::id`)";
     SliceTooDeep: Error, "slice_max_depth_exceeded", "track",
         "slices nested deeper than 512 are dropped; end slices, and give those that overlap a track each";
     LogTrack: Warning, "log_message_without_thread", "track",

@@ -46,6 +46,8 @@ struct TrackSlices {
 struct Mark {
     at_ns: u64,
     is_begin: bool,
+    /// Machine and sequence.
+    sequence: (u32, u32),
     place: Place,
     tag: u32,
     /// Hashes of the name and of the categories, if they are there.
@@ -78,6 +80,8 @@ pub(crate) enum OutcomeKind {
     /// No open slice fits the end.
     NotOpen,
     EndsBeforeBegin,
+    /// The end closes a slice of another sequence, and one of its own is open, which it may be meant for.
+    EndsOther,
     /// It is open at the end of the trace.
     NotEnded,
     /// A slice is over.
@@ -115,7 +119,7 @@ impl Slices {
             .or_insert_with(|| TrackSlices { sequence, ..TrackSlices::default() });
         let (name, categories) = (event.name_hash(), event.categories_hash());
         let at_ns = event.timestamp_ns();
-        let mark = Mark { at_ns, is_begin, place, tag, name, categories };
+        let mark = Mark { at_ns, is_begin, sequence, place, tag, name, categories };
         if slices.sequence != sequence && slices.unordered.is_none() {
             slices.unpair();
         }
@@ -225,6 +229,10 @@ impl TrackSlices {
             if mark.is_begin {
                 self.begin(mark, done);
             } else if let Some(begin) = self.take_begin(&mark) {
+                let is_own = |open: &Mark| open.sequence == mark.sequence;
+                if !is_own(&begin) && self.open.iter().any(is_own) {
+                    done(mark.place, OutcomeKind::EndsOther);
+                }
                 Pair { begin, end: mark, is_crossing: false }.close(done);
             } else {
                 done(mark.place, OutcomeKind::NotOpen);
