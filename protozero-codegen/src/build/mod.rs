@@ -55,6 +55,8 @@ pub enum BuildError {
     },
     /// `OUT_DIR` is not set, and no other folder was given.
     NoOutDir,
+    /// [`Build::option`] was given no option of the plugin: what is wrong with it.
+    Option(String),
 }
 
 impl fmt::Display for BuildError {
@@ -66,6 +68,7 @@ impl fmt::Display for BuildError {
                 write!(f, "{}: not found below the include folders", path.display())
             }
             Self::NoOutDir => f.write_str("OUT_DIR is not set"),
+            Self::Option(wrong) => f.write_str(wrong),
         }
     }
 }
@@ -283,9 +286,9 @@ impl Build {
     /// Sets one option in the syntax of the plugin: `api_kinds=writer+reader`, `root=crate::x`, ...
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub fn option(mut self, option: &str) -> Result<Self, String> {
-        plugin::set(&mut self.config, option)?;
+    /// [`BuildError::Option`].
+    pub fn option(mut self, option: &str) -> Result<Self, BuildError> {
+        plugin::set(&mut self.config, option).map_err(BuildError::Option)?;
         Ok(self)
     }
 

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Build, import_path, lacks_types};
+use super::{Build, BuildError, import_path, lacks_types};
 use crate::{ApiKinds, Config, Source, generate};
 
 /// Folders `a` and `b`, and `b/x/p.proto` that imports `q.proto` of `a`.
@@ -50,6 +50,19 @@ fn imports_are_read_and_files_written_once() {
     let missing =
         format!("x/p.proto:1:27: imported file q.proto is not found; searched: `{a}`, `{b}`");
     assert_eq!(build().unwrap_err().to_string(), missing);
+}
+
+/// As in a build script: its `main` returns the error of `compile`.
+#[test]
+fn an_option_that_is_none_is_an_error_of_the_build() {
+    let set = |option: &str| -> Result<Build, BuildError> {
+        let build = Build::new().option("grpc_feature=net")?;
+        build.option(option)
+    };
+    assert_eq!(set("serde").unwrap().config.grpc_feature.as_deref(), Some("net"));
+    let wrong = set("grpc_feature=a b").unwrap_err();
+    assert!(matches!(wrong, BuildError::Option(_)), "{wrong}");
+    assert_eq!(wrong.to_string(), "\"a b\" is not a name of a cargo feature");
 }
 
 /// Each API kind is more code to compile, so only owned messages are generated unasked.

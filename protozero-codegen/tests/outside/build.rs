@@ -38,7 +38,7 @@ fn main() -> Result<(), BuildError> {
         for option in
             [&format!("api_kinds={api_kinds}"), "feature=areas/lib:lib", "feature=areas/far:far"]
         {
-            build = build.option(option).unwrap_or_default();
+            build = build.option(option)?;
         }
         build.out_dir(out.join(folder)).compile(&protos, &["proto"])?;
     }
@@ -59,7 +59,7 @@ fn main() -> Result<(), BuildError> {
     let view = ApiKinds { view: true, ..ApiKinds::OWNED };
     Build::new().api_kinds(view).out_dir(out.join("view_owned")).compile(&protos, &["proto"])?;
     let view = Build::new().api_kinds(ApiKinds { owned: false, ..view });
-    let areas = view.clone().option("feature=areas/lib:lib").unwrap_or_default();
+    let areas = view.clone().option("feature=areas/lib:lib")?;
     let refused = areas.compile(&protos, &["proto"]).err().map(|error| error.to_string());
     assert!(refused.is_some_and(|why| why.ends_with("make them without `feature`")));
     view.drop_unknown_fields(["."]).out_dir(out.join("view")).compile(&protos, &["proto"])?;
@@ -72,13 +72,13 @@ fn main() -> Result<(), BuildError> {
     // With types of another crate in compact messages, and with these types in the same output.
     let compact = Build::new().api_kinds(more).compact(true).out_dir(out.join("compact"));
     compact.compile(&["proto/two.proto", "proto/three.proto"], &["proto"])?;
-    let alone = Build::new().option("generate_well_known").unwrap_or_default().api_kinds(more);
+    let alone = Build::new().option("generate_well_known")?.api_kinds(more);
     alone
         .out_dir(out.join("alone"))
         .compile(&["proto/two.proto", "proto/three.proto"], &["proto"])?;
     Build::new().api_kinds(more).out_dir(out.join("plain")).compile(&protos, &["proto"])?;
     // Messages that serde reads and writes, with the well-known types in the same output.
-    let serde = Build::new().serde().option("generate_well_known").unwrap_or_default();
+    let serde = Build::new().serde().option("generate_well_known")?;
     serde
         .out_dir(out.join("serde"))
         .compile(&["proto/two.proto", "proto/three.proto"], &["proto"])?;

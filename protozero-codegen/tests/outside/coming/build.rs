@@ -58,7 +58,7 @@ fn main() -> Result<(), BuildError> {
     // row: `build_server(false)`
     let _ = Grpc { client: true, connect: true, ..Grpc::default() };
     // row: `client_mod_attribute` and `server_mod_attribute` with a Cargo feature
-    let elsewhere = elsewhere.option("grpc_feature=net").unwrap_or_default();
+    let elsewhere = elsewhere.option("grpc_feature=net")?;
     // row: end
     elsewhere.out_dir(out.join("elsewhere")).compile(&protos, &["proto"])?;
     // What src/derived.rs derives.
