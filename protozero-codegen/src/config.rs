@@ -181,6 +181,12 @@ pub struct Config {
     /// unless a limit is set. What a `Vec` reserves to grow is not counted: at a limit of 16 MiB a message may take 64
     /// MiB of the heap. A message that takes more is `RESOURCE_EXHAUSTED`.
     pub grpc_memory_max: Option<usize>,
+    /// Each method of the trait that a server implements has a body, which answers `UNIMPLEMENTED`: a method that the
+    /// schema gains breaks no server. A method that answers with a stream returns a `BoxStream` of
+    /// `tonic::codegen`; there is no type `ListStream` for it.
+    pub generate_default_stubs: bool,
+    /// Methods of a server take `self: Arc<Self>` instead of `&self`.
+    pub use_arc_self: bool,
     /// Where `bytes` fields are `bytes::Bytes`, which is cloned without a copy, instead of `Vec<u8>`. Full names as for
     /// attributes below: `pkg.Blob.data` is one field (or a member of a oneof, or the values of a map), `pkg.Blob` a
     /// whole message, `pkg` a package, `.` the schema. The receiving crate's `protozero` needs its feature `bytes`.

@@ -99,7 +99,7 @@
 //! - the type `Order_PaidByBorrowedOneof` of a view, which has a lifetime if a member borrows, after the first string,
 //!   `bytes` or message in a oneof. Do not write that type;
 //! - with `eq_and_hash`, a message as a key of a map, after its first `float`. Name only messages that get none;
-//! - an `impl` of the trait of a service, after a new method.
+//! - an `impl` of the trait of a service, after a new method, unless [`Config::generate_default_stubs`] is on.
 //!
 //! These rules are part of the crate's interface: a version that changes the name of anything for any schema is a new
 //! major version (before 1.0, a new minor version), and the changelog lists the names. That includes a longer list of

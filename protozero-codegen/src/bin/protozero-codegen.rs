@@ -18,6 +18,9 @@ usage: protozero-codegen [options] FILE.proto...
       --grpc A+B          code for tonic: of client, connect, server; or all (this program
                           needs the feature grpc)
       --grpc-memory-max N bytes of memory for the structs of a message that it receives
+      --generate-default-stubs
+                          methods of a server have a body, which answers UNIMPLEMENTED
+      --use-arc-self      methods of a server take Arc<Self>
       --grpc-runtime PATH where that code finds protozero_tonic
       --open-enums        make all enums open, whatever the schema says
       --compact           owned messages have half the code, and are decoded slower
@@ -63,14 +66,16 @@ usage: protozero-codegen [options] FILE.proto...
 ";
 
 /// Options without a value. With `_` in place of `-` they are those of the plugin.
-const SWITCHES: [&str; 7] = [
+const SWITCHES: [&str; 9] = [
     "compact",
+    "generate-default-stubs",
     "generate-well-known",
     "lazy-utf8",
     "open-enums",
     "plain-types",
     "prost-names",
     "serde",
+    "use-arc-self",
 ];
 
 /// Options with a value.

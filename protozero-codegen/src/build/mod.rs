@@ -137,6 +137,21 @@ impl Build {
         self
     }
 
+    /// Whether methods of a server have a body, so that a new one breaks no program: see
+    /// [`Config::generate_default_stubs`].
+    #[must_use]
+    pub fn generate_default_stubs(mut self, enable: bool) -> Self {
+        self.config.generate_default_stubs = enable;
+        self
+    }
+
+    /// Whether methods of a server take `Arc<Self>`: see [`Config::use_arc_self`].
+    #[must_use]
+    pub fn use_arc_self(mut self, enable: bool) -> Self {
+        self.config.use_arc_self = enable;
+        self
+    }
+
     /// See [`Config::compact`].
     #[must_use]
     pub fn compact(mut self, compact: bool) -> Self {

@@ -8,8 +8,8 @@
 //!
 //! - `api_kinds=A+B+...` (or `api_kinds=A,B,...`) of `owned`, `view`, `writer`, `reader`, `service`,
 //!   `descriptor`; `all`, which is all of them but `view`;
-//! - `open_enums`, `lazy_utf8`, `prost_names`, `plain_types`, `compact`, `serde`, `generate_well_known` and `names` (on
-//!   unless `names=false`), alone or with `=true` or `=false`;
+//! - `open_enums`, `lazy_utf8`, `prost_names`, `plain_types`, `compact`, `serde`, `generate_well_known`,
+//!   `generate_default_stubs`, `use_arc_self` and `names` (on unless `names=false`), alone or with `=true` or `=false`;
 //! - `grpc=A+B` of `client`, `connect`, `server`, `all`: see [`Config::grpc`];
 //! - `grpc_memory_max=BYTES`: see [`Config::grpc_memory_max`];
 //! - `root=crate::schema`;
@@ -132,6 +132,8 @@ pub(crate) fn set(config: &mut Config, option: &str) -> Result<(), String> {
         "grpc_memory_max" => config.grpc_memory_max = Some(bytes(name, value)?),
         "open_enums" => config.open_enums = switch(name, value)?,
         "generate_well_known" => config.generate_well_known = switch(name, value)?,
+        "generate_default_stubs" => config.generate_default_stubs = switch(name, value)?,
+        "use_arc_self" => config.use_arc_self = switch(name, value)?,
         "names" => config.names = switch(name, value)?,
         "compact" => config.compact = switch(name, value)?,
         "prost_names" => config.prost_names = switch(name, value)?,

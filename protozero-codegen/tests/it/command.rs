@@ -11,7 +11,7 @@ fn every_option_of_the_help_is_accepted() {
     let words = help.split_whitespace().map(|word| word.trim_end_matches(','));
     let options: BTreeSet<&str> = words.filter(|word| word.starts_with("--")).collect();
     // Those of the plugin; `include`, `out`, `help` and `version`.
-    assert_eq!(options.len(), 34, "{options:?}");
+    assert_eq!(options.len(), 36, "{options:?}");
     for option in options {
         let output = command().args([option, "x"]).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();

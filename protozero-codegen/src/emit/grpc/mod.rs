@@ -79,6 +79,8 @@ pub(super) fn emit(cx: &Context<'_>, service: &Service) -> TokenStream {
     let stub = Stub::new(cx, service, &codec);
     let mut builder = CodeGenBuilder::new();
     builder.build_transport(grpc.connect);
+    builder.generate_default_stubs(cx.config.generate_default_stubs);
+    builder.use_arc_self(cx.config.use_arc_self);
     let runtime = path(runtime);
     // All methods are compiled, or none.
     let gates: BTreeSet<String> = service.methods.iter().map(|m| gate(cx, m).to_string()).collect();

@@ -88,6 +88,18 @@ fn parts_can_be_left_out() {
 }
 
 #[test]
+fn a_server_may_have_bodies_and_arcs() {
+    let code = check(&["grpc=all", "generate_default_stubs", "use_arc_self"]);
+    // Five methods of one service and one of another.
+    assert_eq!(code.matches("Status::unimplemented(").count(), 6, "{code}");
+    assert_eq!(code.matches("self: std::sync::Arc<Self>").count(), 6, "{code}");
+    assert!(!code.contains("type DownStream"), "{code}");
+    let code = check(&["grpc=all"]);
+    assert!(!code.contains("Status::unimplemented(") && !code.contains("Arc<Self>"), "{code}");
+    assert!(code.contains("type DownStream"), "{code}");
+}
+
+#[test]
 fn the_codec_may_be_elsewhere() {
     let code = check(&["grpc=all", "grpc_runtime=::sdk::grpc"]);
     assert!(code.contains("use ::sdk::grpc::tonic;"));

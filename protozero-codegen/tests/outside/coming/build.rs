@@ -59,6 +59,11 @@ fn main() -> Result<(), BuildError> {
     let _ = Grpc { client: true, connect: true, ..Grpc::default() };
     // row: `client_mod_attribute` and `server_mod_attribute` with a Cargo feature
     let elsewhere = elsewhere.option("grpc_feature=net")?;
+    // row: `generate_default_stubs(true)`, `use_arc_self(true)`
+    let elsewhere = elsewhere.generate_default_stubs(true).use_arc_self(true);
+    let _: &Build = &elsewhere;
+    // row: `client_attribute`, `server_attribute`, `disable_comments`, `emit_package(false)`, `codec_path`
+    // Nothing.
     // row: end
     elsewhere.out_dir(out.join("elsewhere")).compile(&protos, &["proto"])?;
     // What src/derived.rs derives.

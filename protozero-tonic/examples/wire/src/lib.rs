@@ -15,6 +15,11 @@ pub mod within {
     include!(concat!(env!("OUT_DIR"), "/within/mod.rs"));
 }
 
+/// Servers whose methods have bodies, and take an `Arc`.
+pub mod stubs {
+    include!(concat!(env!("OUT_DIR"), "/stubs/mod.rs"));
+}
+
 /// With the names of prost.
 pub mod like_prost {
     include!(concat!(env!("OUT_DIR"), "/like_prost/mod.rs"));

@@ -1,4 +1,4 @@
-//! What goes over the wire: between both implementations, at limits, as errors, and with awkward names.
+//! What goes over the wire: between both implementations, at limits, as errors, from servers without methods, and with awkward names.
 
 mod between;
 mod limits;
@@ -6,3 +6,4 @@ mod names;
 mod refused;
 mod rows;
 mod served;
+mod stubs;
