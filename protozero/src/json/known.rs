@@ -34,3 +34,6 @@ impl Known {
 
 /// The enum whose only value is `null`.
 pub(super) const NULL_VALUE: &str = "google.protobuf.NullValue";
+
+/// Ends the error about the type of an `Any` that is in no pool.
+pub(super) const ADD: &str = ": `Registry::add` adds a generated type";

@@ -5,7 +5,7 @@ use alloc::string::String;
 
 use super::Parser;
 use crate::dynamic::schema::{Symbol, Type};
-use crate::json::known::Known;
+use crate::json::known::{ADD, Known};
 use crate::json::lexer::Parsed;
 use crate::json::table::{Field, Form};
 use crate::json::time;
@@ -121,9 +121,13 @@ impl<'t> Parser<'t> {
         let Some(url) = url else {
             return self.lexer.fault(begin, "an `Any` needs `@type`, the URL of its message");
         };
-        let name = url.rsplit_once('/').map_or("", |(_, name)| name);
+        let Some((_, name)) = url.rsplit_once('/') else {
+            let text =
+                format!("`@type`: the URL `{url}` has no slash before the name of the message");
+            return self.lexer.fault(begin, text);
+        };
         let Some(&Symbol::Message(index)) = self.schema.symbols.get(name) else {
-            let text = format!("`@type`: the pool has no message `{url}`");
+            let text = format!("`@type`: the pool has no message `{url}`{ADD}");
             return self.lexer.fault(begin, text);
         };
         self.lexer.go_to(begin);

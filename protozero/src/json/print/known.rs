@@ -11,7 +11,7 @@ use crate::decode::{Fields, Reader, Value as Wire};
 use crate::dynamic::schema::{Symbol, Type};
 use crate::error::DecodeErrorKind;
 use crate::json::error::PrintError;
-use crate::json::known::Known;
+use crate::json::known::{ADD, Known};
 use crate::json::output::Output;
 use crate::json::scan;
 use crate::json::table::{Field, Shape};
@@ -76,9 +76,13 @@ impl<'p> Printer<'p> {
         }
         let url = core::str::from_utf8(url);
         let url = url.map_err(|_| PrintError::value("type_url of an Any", "is not UTF-8"))?;
-        let name = url.rsplit('/').next().unwrap_or_default();
+        let Some((_, name)) = url.rsplit_once('/') else {
+            return Err(
+                PrintError::value("type_url of an Any", &format!("{url:?} has no slash")).into()
+            );
+        };
         let Some(&Symbol::Message(index)) = self.schema.symbols.get(name) else {
-            let why = format!("the pool has no message {name:?}");
+            let why = format!("the pool has no message {name:?}{ADD}");
             return Err(PrintError::value("the content of an Any", &why).into());
         };
         let mut is_empty = true;

@@ -210,7 +210,14 @@ fn what_is_no_message_is_refused() {
             "1:16 error: `oneChild`: another field of the same oneof is set, too",
         ),
         (r#"{"any":{"n":3}}"#, "1:8 error: an `Any` needs `@type`, the URL of its message"),
-        (r#"{"any":{"@type":"a/x.Y"}}"#, "1:8 error: `@type`: the pool has no message `a/x.Y`"),
+        (
+            r#"{"any":{"@type":"a/x.Y"}}"#,
+            "1:8 error: `@type`: the pool has no message `a/x.Y`: `Registry::add` adds a generated type",
+        ),
+        (
+            r#"{"any":{"@type":"e.Member"}}"#,
+            "1:8 error: `@type`: the URL `e.Member` has no slash before the name of the message",
+        ),
         (r#"{"any":{"@type":"a/b","@type":"a/b"}}"#, "1:23 error: `@type` is set twice"),
     ] {
         assert_eq!(refused(&pool, "e.All", text), error, "{text}");
@@ -287,8 +294,10 @@ fn values_that_json_does_not_have() {
         ),
         (
             "any { type_url: 'a/x.Y' value: 'z' }",
-            "m.M.any: the content of an Any: the pool has no message \"x.Y\"",
+            "m.M.any: the content of an Any: the pool has no message \"x.Y\": `Registry::add` adds a generated type",
         ),
+        ("any { type_url: 'm.M' }", "m.M.any: type_url of an Any: \"m.M\" has no slash"),
+        ("any { value: 'z' }", "m.M.any: type_url of an Any: \"\" has no slash"),
     ] {
         let message = DynamicMessage::from_text(pool.message("m.M").expect("m.M"), text);
         let error_found = message.expect(text).to_json().expect_err(text).to_string();
