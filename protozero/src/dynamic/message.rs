@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::pool::{FieldDescriptor, MessageDescriptor};
+use super::pool::{FieldDescriptor, MessageDescriptor, Pool};
 use super::schema::{FieldData, Schema, Type};
 use super::value::{MapKey, Value};
 use crate::decode::limits::DEPTH_MAX;
@@ -77,6 +77,8 @@ pub enum SetError {
     TooDeep,
     /// The enum of the field has no value with this name.
     NoEnumValue,
+    /// The message is of another pool, and its bytes are none of the type with the same name in this pool.
+    OtherPool,
 }
 
 impl fmt::Display for SetError {
@@ -86,6 +88,7 @@ impl fmt::Display for SetError {
             Self::WrongType => "the value does not fit the field",
             Self::TooDeep => "messages nested too deeply",
             Self::NoEnumValue => "the enum of the field has no value with this name",
+            Self::OtherPool => "the type of the field has another schema than the message",
         })
     }
 }
@@ -191,6 +194,9 @@ impl DynamicMessage {
     /// The value of an enum is its number ([`Value::Enum`]), a value of the generated enum, or its name as text, also
     /// as an element of a list or as a value of a map.
     ///
+    /// A message may be of another pool, such as that of another generated type. It then becomes one of this pool: it
+    /// is encoded, and decoded as the type with the same full name.
+    ///
     /// # Errors
     /// [`SetError`] if there is no such field, or the value does not fit it.
     pub fn set<'k>(
@@ -226,6 +232,7 @@ impl DynamicMessage {
         let pool = self.descriptor.pool.clone();
         let field = self.find(&pool.0, key)?;
         resolve_names(&pool.0, field, &mut value)?;
+        take_over(&pool, field, &mut value)?;
         if !fits(&pool.0, field, &value) {
             return Err(SetError::WrongType);
         }
@@ -247,6 +254,7 @@ impl DynamicMessage {
         let pool = self.descriptor.pool.clone();
         let (field, mut value) = (self.find(&pool.0, key)?, value.into());
         resolve_names(&pool.0, field, &mut value)?;
+        take_over(&pool, field, &mut value)?;
         if !fits_entry(&pool.0, field, &map_key, &value) {
             return Err(SetError::WrongType);
         }
@@ -339,11 +347,39 @@ impl DynamicMessage {
     }
 }
 
+/// The type of the field, or of the values of a map.
+fn type_of(schema: &Schema, field: &FieldData) -> Type {
+    let of_entry = |entry| schema.field_by_number(entry, 2).map(|value| value.ty);
+    field.entry().and_then(of_entry).unwrap_or(field.ty)
+}
+
+/// Replaces messages of other pools by those of this pool with the same full name.
+fn take_over(pool: &Pool, field: &FieldData, value: &mut Value) -> Result<(), SetError> {
+    let Type::Message(index) = type_of(&pool.0, field) else { return Ok(()) };
+    let of = pool.message_at(index);
+    let mut result = Ok(());
+    value.for_messages(|message| {
+        let from = message.descriptor();
+        if core::ptr::eq(&*from.pool.0, &*pool.0) || from.full_name() != of.full_name() {
+            return;
+        }
+        let taken = match message.try_encode() {
+            Ok(bytes) => {
+                DynamicMessage::decode(of.clone(), &bytes).map_err(|_| SetError::OtherPool)
+            }
+            Err(_) => Err(SetError::TooDeep),
+        };
+        match taken {
+            Ok(taken) => *message = taken,
+            Err(error) => result = Err(error),
+        }
+    });
+    result
+}
+
 /// Replaces names of enum values by their numbers.
 fn resolve_names(schema: &Schema, field: &FieldData, value: &mut Value) -> Result<(), SetError> {
-    let of_entry = |entry| schema.field_by_number(entry, 2).map(|value| value.ty);
-    let ty = field.entry().and_then(of_entry).unwrap_or(field.ty);
-    let Type::Enum(index) = ty else { return Ok(()) };
+    let Type::Enum(index) = type_of(schema, field) else { return Ok(()) };
     let resolve = |value: &mut Value| {
         if let Value::String(name) = value {
             let number = schema.enumeration(index).number(name).ok_or(SetError::NoEnumValue)?;

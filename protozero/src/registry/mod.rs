@@ -22,8 +22,8 @@ use crate::dynamic::{MessageDescriptor, Pool};
 /// inside an `Any` must be [added](Self::add), once, at the start of the program.
 ///
 /// Each type has a pool, in which its own types come first, so two schemas with equal names do not mix: one of them
-/// can be added, and both can be used. As types of different pools differ, a dynamic message is set only in messages
-/// of its pool.
+/// can be added, and both can be used. Types of different pools differ: two messages of them are not equal, and a message
+/// that is set in one of another pool is decoded again, as the type with its name there.
 pub struct Registry {
     state: RwLock<State>,
 }

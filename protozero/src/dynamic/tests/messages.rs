@@ -372,6 +372,53 @@ impl crate::Enumeration for Color {
     }
 }
 
+/// As of two generated types: each has a pool of its own.
+#[test]
+fn a_message_of_another_pool_becomes_one_of_this_pool() {
+    let (pool, other) = (self::pool(EVERYTHING), self::pool(EVERYTHING));
+    let mut message = new(&pool, "e.All");
+    let (wire, own) = (b"\x08\x01", || decode(&pool, "e.All", b"\x08\x01"));
+    let foreign = || decode(&other, "e.All", wire);
+    assert_ne!(foreign(), own());
+    message.set("child", foreign()).unwrap();
+    message.push("children", foreign()).unwrap();
+    message.insert("by_id", MapKey::I64(1), foreign()).unwrap();
+    assert_eq!(message.get("child").and_then(Value::as_message), Some(&own()));
+    let expected = message.clone();
+    let mut message = new(&pool, "e.All");
+    message.set("child", own()).unwrap();
+    message.set("children", vec![Value::from(foreign())]).unwrap();
+    let entries = BTreeMap::from([(MapKey::I64(1), Value::from(foreign()))]);
+    message.set("by_id", entries).unwrap();
+    assert_eq!(message, expected);
+    // Another name is another type, and levels count.
+    assert_eq!(message.set("child", new(&other, "e.Member")), Err(SetError::WrongType));
+    let mut deep = foreign();
+    for _ in 0..100 {
+        let mut next = new(&other, "e.All");
+        core::mem::swap(next.message_mut("child").unwrap(), &mut deep);
+        deep = next;
+    }
+    assert_eq!(message.set("child", deep), Err(SetError::TooDeep));
+}
+
+/// The same name, in another version of the schema.
+#[test]
+fn a_message_of_another_schema_is_decoded_again() {
+    let of = |syntax: &str| {
+        let file = r#"message_type { name: 'M' field { name: 'text' number: 1 type: TYPE_STRING }
+            field { name: 'm' number: 2 type: TYPE_MESSAGE type_name: 'M' } }"#;
+        pool(&format!("file {{ name: 'f' syntax: '{syntax}' {file} }}"))
+    };
+    let (strict, other) = (of("proto3"), of("proto2"));
+    let mut message = new(&strict, "M");
+    message.set("m", decode(&other, "M", b"\x0a\x01x\x18\x05")).unwrap();
+    assert_eq!(message.encode(), b"\x12\x05\x0a\x01x\x18\x05");
+    let mut no_text = new(&other, "M");
+    no_text.unknown_fields_mut().push_bytes(1, b"\xff");
+    assert_eq!(message.set("m", no_text), Err(SetError::OtherPool));
+}
+
 #[test]
 fn enums_by_name() {
     let pool = pool(EVERYTHING);
