@@ -11,7 +11,7 @@
 //!
 //! | messages | what they have besides their fields |
 //! |---|---|
-//! | [`Timestamp`], [`Duration`] | `Copy`; a range; text as in JSON; conversions with std, chrono, time, jiff |
+//! | [`Timestamp`], [`Duration`] | `Copy`; `Ord`, of values in their range; text as in JSON; conversions with std, chrono, time, jiff |
 //! | [`Any`] | packing and unpacking by full name |
 //! | [`Struct`], [`Value`], [`ListValue`] | `From` for numbers, texts, lists and maps; views |
 //! | [`FieldMask`] | union, normal form; with the feature `reflect` they are applied to messages |
@@ -41,6 +41,7 @@
 //! Without the feature `std` the crate needs only `alloc`.
 
 #![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 extern crate alloc;

@@ -5,7 +5,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::google::protobuf::{Duration, Timestamp};
 use crate::range::OutOfRange;
 
-/// A leap second becomes the second after it.
+/// A leap second becomes the second after it. The time may be outside of the years 1 to 9999, of which
+/// [`Timestamp::is_valid`] tells; JSON has no text for it then.
 impl From<DateTime<Utc>> for Timestamp {
     fn from(time: DateTime<Utc>) -> Self {
         Self::of(time.timestamp(), time.timestamp_subsec_nanos().cast_signed()).normalized()

@@ -18,6 +18,10 @@ fn times_and_spans_go_around() {
         assert_eq!((theirs.num_seconds(), Duration::try_from(theirs)), (seconds, Ok(span)));
     }
     assert!(DateTime::<Utc>::try_from(Timestamp::of(i64::MAX, 0)).is_err());
+    // Their times reach further, and JSON does not have them.
+    let early = Timestamp::from(DateTime::<Utc>::MIN_UTC);
+    assert!(!early.is_valid());
+    assert!(protozero::json::to_string(&early).is_err());
     assert!(TimeDelta::try_from(Duration::of(i64::MIN, 0)).is_err());
     assert!(Duration::try_from(TimeDelta::MAX).is_err());
 }

@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp as Instant};
 use crate::google::protobuf::{Duration, Timestamp};
 use crate::range::OutOfRange;
 
+/// The time may be outside of the years 1 to 9999, of which [`Timestamp::is_valid`] tells; JSON has no text for it.
 impl From<Instant> for Timestamp {
     fn from(time: Instant) -> Self {
         // Before 1970 theirs is negative, ours counts forward.

@@ -5,6 +5,7 @@ use time::{Duration as Span, OffsetDateTime};
 use crate::google::protobuf::{Duration, Timestamp};
 use crate::range::OutOfRange;
 
+/// The time may be outside of the years 1 to 9999, of which [`Timestamp::is_valid`] tells; JSON has no text for it.
 impl From<OffsetDateTime> for Timestamp {
     fn from(time: OffsetDateTime) -> Self {
         Self::of(time.unix_timestamp(), time.nanosecond().cast_signed())

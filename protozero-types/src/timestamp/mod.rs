@@ -72,6 +72,7 @@ impl Timestamp {
 }
 
 /// What exceeds an `i64` of seconds is cut off; no known system has such times.
+/// The time may be outside of the years 1 to 9999, of which [`Timestamp::is_valid`] tells; JSON has no text for it.
 #[cfg(feature = "std")]
 impl From<SystemTime> for Timestamp {
     fn from(time: SystemTime) -> Self {

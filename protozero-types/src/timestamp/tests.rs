@@ -28,6 +28,14 @@ fn nanoseconds_count_forward() {
 }
 
 #[test]
+fn times_and_spans_have_an_order() {
+    let times = [(-2, 5), (-1, 0), (-1, 999_999_999), (0, 0), (0, 1)];
+    assert!(times.map(|(seconds, nanos)| Timestamp::of(seconds, nanos)).is_sorted());
+    let spans = [(-1, -5), (-1, 0), (0, -5), (0, 0), (0, 1), (1, 0)];
+    assert!(spans.map(|(seconds, nanos)| crate::Duration::of(seconds, nanos)).is_sorted());
+}
+
+#[test]
 fn no_value_overflows() {
     assert_eq!(Timestamp::of(i64::MIN, -1).normalized(), Timestamp::of(i64::MIN, 0));
     let last = Timestamp::of(i64::MAX, i32::MAX).normalized();

@@ -38,7 +38,7 @@ const WELL_KNOWN_FILES: [&str; 10] = [
     "wrappers",
 ];
 
-/// Messages that are two numbers and no more, so that they are `Copy` and a literal names all of them.
+/// Messages that are two numbers and no more, so that they are `Copy` and `Ord`, and a literal names all of them.
 const TIMES: [&str; 2] = ["google.protobuf.Duration", "google.protobuf.Timestamp"];
 
 /// The whole schema as a descriptor set.
@@ -242,7 +242,7 @@ fn well_known(root: &Path) -> Result<Config, String> {
         // These types are older than all programs that use them here, and no field was ever added to the two.
         drop_unknown_fields: TIMES.map(Into::into).into(),
         eq_and_hash: vec![".".into()],
-        message_attributes: TIMES.map(|name| (name.into(), "#[derive(Copy)]".into())).into(),
+        message_attributes: TIMES.map(|name| (name.into(), "#[derive(Copy, PartialOrd, Ord)]".into())).into(),
         ..Config::default()
     })
 }

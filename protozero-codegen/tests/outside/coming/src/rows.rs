@@ -361,6 +361,7 @@ fn types_of_prost() {
     let copied = created; // `Copy`
     is_key::<Timestamp>(); // `Eq`, `Hash`
     is_key::<Duration>();
+    assert!(Duration::default() < Duration { seconds, nanos }); // `Ord`
     assert_eq!(copied.to_string(), "1970-01-01T00:00:01.500Z"); // `Display`
     assert_eq!("1.5s".parse(), Ok(Duration { seconds, nanos })); // `FromStr`
     let kind = Some(value::Kind::BoolValue(true));

@@ -6,7 +6,7 @@
 ///
 /// Decoding drops unknown fields, and numbers that a closed enum does not have.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
-#[derive(Copy)]
+#[derive(Copy, PartialOrd, Ord)]
 pub struct Duration {
     /// Whole seconds.
     pub seconds: i64,

@@ -6,7 +6,7 @@
 ///
 /// Decoding drops unknown fields, and numbers that a closed enum does not have.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
-#[derive(Copy)]
+#[derive(Copy, PartialOrd, Ord)]
 pub struct Timestamp {
     /// Whole seconds; negative before 1970.
     pub seconds: i64,
