@@ -158,6 +158,8 @@
 //! The receiving crate includes `mod.rs` as a module, with `#[rustfmt::skip]`, because rustfmt would spread short
 //! bodies. With an empty [`Config::root`] the module may be anywhere.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod attributes;
 mod build;
 mod comments;

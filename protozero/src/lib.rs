@@ -1,5 +1,40 @@
-//! Zero-copy, append-only protobuf. A writer stores each byte once, at its final place; a reader
-//! borrows the encoded bytes.
+//! Protocol buffers for Rust, in several ways that a program can mix: the bytes are the same.
+//!
+//! | you want | begin with |
+//! |---|---|
+//! | structs, writers and readers for `.proto` files | the code generator, [`pbzero-codegen`](https://docs.rs/pbzero-codegen) |
+//! | a struct of your own as a message | `#[derive(Message)]`, feature `derive`; [`pbzero-derive`](https://docs.rs/pbzero-derive) lists the attributes |
+//! | JSON, the text format | `json::to_string` and `json::from_str`, feature `json`; `text::parse`, feature `text` |
+//! | messages of a schema that is loaded at run time | `dynamic::Pool`, feature `dynamic` |
+//! | `Timestamp`, `Any` and the other well-known types | [`pbzero-types`](https://docs.rs/pbzero-types) |
+//! | gRPC | [`pbzero-tonic`](https://docs.rs/pbzero-tonic) |
+//! | to write and read fields without generated code | [quick start](#quick-start) below |
+//!
+//! ```
+//! # #[cfg(all(feature = "derive", feature = "json", feature = "std"))] {
+//! use protozero::{Message, json};
+//!
+//! #[derive(Message, Clone, Debug, Default, PartialEq)]
+//! #[pb(name = "shop.Line", skip_unknown)]
+//! struct Line {
+//!     #[pb(string, 1)]
+//!     name: String,
+//!     #[pb(sint64, 2)]
+//!     unit_price: i64,
+//! }
+//!
+//! let line = Line { name: "apple".into(), unit_price: 10 };
+//! assert_eq!(Line::decode(&line.encode_to_vec())?, line);
+//! assert_eq!(json::to_string(&line)?, r#"{"name":"apple","unitPrice":"10"}"#);
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The folder `docs` of the repository has the guide, `protozero.md`, and tables for those who know prost,
+//! rust-protobuf or nanopb, `coming-from.md`.
+//!
+//! A writer stores each byte once, at its final place; a reader borrows the encoded bytes. The rest of this page is about
+//! them.
 //!
 //! # A message on the wire
 //!
@@ -80,6 +115,7 @@
 //! Modules in reading order: [`wire`], [`encode`], [`sink`], [`decode`], [`rewrite`].
 
 #![cfg_attr(not(feature = "std"), no_std)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs)]
 
 #[cfg(feature = "alloc")]

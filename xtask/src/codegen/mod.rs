@@ -242,7 +242,9 @@ fn well_known(root: &Path) -> Result<Config, String> {
         // These types are older than all programs that use them here, and no field was ever added to the two.
         drop_unknown_fields: TIMES.map(Into::into).into(),
         eq_and_hash: vec![".".into()],
-        message_attributes: TIMES.map(|name| (name.into(), "#[derive(Copy, PartialOrd, Ord)]".into())).into(),
+        message_attributes: TIMES
+            .map(|name| (name.into(), "#[derive(Copy, PartialOrd, Ord)]".into()))
+            .into(),
         ..Config::default()
     })
 }

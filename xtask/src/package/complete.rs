@@ -1,5 +1,8 @@
 //! What a package must say about itself and contain.
 
+use std::path::PathBuf;
+
+use crate::ctx::read;
 use serde_json::Value;
 
 /// A package that is published, as `cargo metadata` describes it.
@@ -29,6 +32,9 @@ const CATEGORIES: [&str; 12] = [
     "parser-implementations",
     "web-programming",
 ];
+
+/// Begins the names of libraries for every program. The README and the documentation of one say what its features are.
+const LIBRARIES: &str = "pbzero";
 
 /// A top-level domain that belongs to nobody.
 const NOBODY: &str = ".example/";
@@ -87,6 +93,54 @@ impl Package {
             found.push(format!("`repository` is {repository}, which nobody can visit"));
         }
         found.iter().map(|what| format!("package {}: {what}", self.name)).collect()
+    }
+
+    /// What is missing in the texts that readers of a library begin with: its README, and the root of its code.
+    pub fn findings_in(&self, readme: &str, root: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.name.starts_with(LIBRARIES) {
+            let version = self.manifest["rust_version"].as_str().unwrap_or_default();
+            for text in [format!("Rust {version}"), "Licensed under".to_owned()] {
+                if !readme.contains(&text) {
+                    found.push(format!("README.md does not say \"{text}\""));
+                }
+            }
+            let features = self.manifest["features"].as_object().into_iter().flatten();
+            let features: Vec<&String> =
+                features.map(|(name, _)| name).filter(|name| *name != "default").collect();
+            for feature in &features {
+                if !readme.contains(&format!("`{feature}`")) {
+                    found.push(format!("README.md does not say what the feature `{feature}` adds"));
+                }
+            }
+            let arguments = self.manifest["metadata"]["docs"]["rs"]["rustdoc-args"].as_array();
+            let told = arguments.is_some_and(|all| all.iter().any(|it| it == "docsrs"));
+            if !features.is_empty()
+                && !(told && root.contains("cfg_attr(docsrs, feature(doc_cfg))"))
+            {
+                let what = "docs.rs does not show which feature an item needs: see `docsrs` in another package";
+                found.push(what.to_owned());
+            }
+        }
+        found.iter().map(|what| format!("package {}: {what}", self.name)).collect()
+    }
+
+    /// Its README, and the root of its library.
+    ///
+    /// # Errors
+    /// One of them cannot be read.
+    pub fn texts(&self) -> Result<[String; 2], String> {
+        let path = |value: &Value| PathBuf::from(value.as_str().unwrap_or_default());
+        let manifest = path(&self.manifest["manifest_path"]);
+        let folder = manifest.parent().unwrap_or(&manifest);
+        let targets = self.manifest["targets"].as_array().into_iter().flatten();
+        let library = |target: &&Value| {
+            let kinds = target["kind"].as_array().into_iter().flatten();
+            kinds.filter_map(Value::as_str).any(|kind| kind == "lib" || kind == "proc-macro")
+        };
+        let root = targets.filter(library).map(|target| read(&path(&target["src_path"])));
+        let readme = read(&folder.join(path(&self.manifest["readme"])))?;
+        Ok([readme, root.last().transpose()?.unwrap_or_default()])
     }
 
     /// Whether other crates can use it.

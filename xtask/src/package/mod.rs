@@ -40,6 +40,8 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         ]))?;
         let files: Vec<&str> = files.lines().collect();
         findings.extend(package.findings(&files, for_release));
+        let [readme, root] = package.texts()?;
+        findings.extend(package.findings_in(&readme, &root));
     }
     findings.iter().for_each(|finding| ctx.log(finding));
     if !findings.is_empty() {

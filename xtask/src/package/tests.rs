@@ -66,6 +66,46 @@ fn what_crates_io_refuses_is_found() {
     }
 }
 
+/// A README and a root without one of what they say.
+#[test]
+fn readers_of_a_library_learn_its_features() {
+    let mut package = with("features", json!({ "default": ["std"], "std": [], "json": [] }));
+    let docs = json!({"docs": {"rs": {"rustdoc-args": ["--cfg", "docsrs"]}}});
+    package["metadata"] = docs;
+    let found = |package: &Value, readme: &str, root: &str| {
+        let metadata = json!({ "packages": [package] }).to_string();
+        published(&metadata).unwrap()[0].findings_in(readme, root)
+    };
+    let readme = "`std` and `json` with Rust 1.88. Licensed under MIT.";
+    let root = "#![cfg_attr(docsrs, feature(doc_cfg))]";
+    assert_eq!(found(&package, readme, root), <Vec<String>>::new());
+    for part in ["`std`", "`json`", "Rust 1.88", "Licensed under"] {
+        let found = found(&package, &readme.replace(part, ""), root);
+        assert_eq!(found.len(), 1, "{part}: {found:?}");
+        assert!(found[0].contains(part), "{found:?}");
+    }
+    assert!(found(&package, readme, "")[0].contains("docs.rs"));
+    package["metadata"] = Value::Null;
+    assert!(found(&package, readme, root)[0].contains("docs.rs"));
+    package["features"] = json!({});
+    assert_eq!(found(&package, readme, ""), <Vec<String>>::new());
+    package["name"] = json!("tracebox-more");
+    assert_eq!(found(&package, "", ""), <Vec<String>>::new());
+}
+
+#[test]
+fn the_libraries_here_say_it() {
+    let metadata = std::process::Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+        .output()
+        .unwrap();
+    for package in published(&String::from_utf8(metadata.stdout).unwrap()).unwrap() {
+        let [readme, root] = package.texts().unwrap();
+        assert_eq!(package.findings_in(&readme, &root), <Vec<String>>::new());
+    }
+}
+
 #[test]
 fn a_release_needs_a_repository_that_there_is() {
     let package = with("repository", json!("https://repository.example/x"));
