@@ -42,7 +42,8 @@ pub enum FieldKey<'k> {
     Number(u32),
     /// By name; for an extension the full name in brackets.
     Name(&'k str),
-    /// By its descriptor.
+    /// By its descriptor. That of another [`Pool`](super::Pool) selects the field that has the same
+    /// number, name and full name of the message.
     Field(&'k FieldDescriptor),
 }
 
@@ -164,10 +165,25 @@ impl DynamicMessage {
                 }
             }
             FieldKey::Field(field) => {
-                let own = core::ptr::eq(schema, &*field.pool.0);
-                (own && field.data().parent == self.descriptor.index).then(|| field.number())
+                let theirs = field.data();
+                let is_own = if core::ptr::eq(schema, &*field.pool.0) {
+                    theirs.parent == self.descriptor.index
+                } else {
+                    self.is_namesake(field)
+                };
+                is_own.then_some(theirs.number)
             }
         }
+    }
+
+    /// Whether the field of another pool has the names and the number of a field of this message.
+    fn is_namesake(&self, field: &FieldDescriptor) -> bool {
+        let theirs = field.data();
+        let ours = self.descriptor.pool.0.field_by_number(self.descriptor.index, theirs.number);
+        let same =
+            |ours: &FieldData| (&ours.name, ours.extension) == (&theirs.name, theirs.extension);
+        field.pool.0.message(theirs.parent).full_name == self.descriptor.data().full_name
+            && ours.is_some_and(same)
     }
 
     /// The value of a field, if it is set.

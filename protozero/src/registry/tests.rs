@@ -4,7 +4,7 @@ use std::string::ToString;
 
 use super::{NameTaken, Registry};
 use crate::descriptor::{FieldDescriptor, Kind, MessageDescriptor};
-use crate::dynamic::DynamicMessage;
+use crate::dynamic::{DynamicMessage, SetError};
 use crate::named::Named;
 
 macro_rules! types {
@@ -70,4 +70,25 @@ fn schemas_with_equal_names_do_not_mix() {
     assert!(item(registry.descriptor::<NewItem>()).field("title").is_some());
     assert!(item(registry.descriptor::<Note>()).field("title").is_some());
     assert!(registry.message("shop.Item").unwrap().field("title").is_some());
+}
+
+#[test]
+fn a_field_descriptor_selects_the_field_in_every_pool() {
+    let registry = Registry::new();
+    let name = registry.descriptor::<Item>().field("name").unwrap();
+    let item = registry.descriptor::<Order>().field("item").unwrap();
+    registry.add::<Note>().unwrap();
+    let mut message = DynamicMessage::new(registry.descriptor::<Order>());
+    message.message_mut(&item).unwrap().set(&name, "x").unwrap();
+    assert!(message.has("item") && message.has(&item));
+    let inner = message.message_mut("item").unwrap();
+    assert_eq!(inner.get(&name), inner.get("name"));
+    assert!(inner.clear(&name).is_some());
+
+    // Another message, and another name of the number.
+    assert!(!message.has(&name));
+    let mut renamed = DynamicMessage::new(registry.descriptor::<NewItem>());
+    renamed.set("title", "x").unwrap();
+    assert_eq!(renamed.get(&name), None);
+    assert_eq!(renamed.set(&name, "y"), Err(SetError::NoField));
 }

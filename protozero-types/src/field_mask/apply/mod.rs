@@ -111,12 +111,13 @@ impl FieldMask {
         target: &mut dyn Reflect,
         options: MergeOptions,
     ) -> Result<(), MaskError> {
-        let of = target.message_type();
+        let mut into = target.to_dynamic()?;
+        let of = into.descriptor().clone();
         let tree = Tree::of(self, &of)?;
-        // In the pool of the target, because only messages of one pool can be put into each other.
+        // In the pool of `into`, because only messages of one pool can be put into each other. The target may name
+        // another one at the next call.
         let mut from = DynamicMessage::new(of);
         from.assign(source)?;
-        let mut into = target.to_dynamic()?;
         tree.merge(&from, &mut into, options)?;
         Ok(target.assign(&into)?)
     }

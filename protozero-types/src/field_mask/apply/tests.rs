@@ -1,9 +1,12 @@
 //! Masks on messages of the crate.
 
+use core::cell::Cell;
 use std::string::ToString;
 use std::vec;
+use std::vec::Vec;
 
-use protozero::Message as _;
+use protozero::dynamic::MessageDescriptor;
+use protozero::{DecodeError, Message as _, Reflect, Registry, WriteError};
 
 use super::{MaskError, MergeOptions};
 use crate::google::protobuf::{Option_, SourceContext, Type};
@@ -98,4 +101,39 @@ fn wrong_paths_are_errors() {
         FieldMask::new(["name"]).merge(&Timestamp::default(), &mut target, MergeOptions::default());
     assert!(matches!(other, Err(MaskError::Message(_))));
     assert_eq!(target.encode_to_vec(), ty().encode_to_vec());
+}
+
+/// A type is added to its registry between the first and the second question for its descriptor.
+struct Growing {
+    registry: Registry,
+    questions: Cell<u32>,
+    message: Type,
+}
+
+impl Reflect for Growing {
+    fn message_type(&self) -> MessageDescriptor {
+        self.questions.set(self.questions.get() + 1);
+        if self.questions.get() == 2 {
+            self.registry.add::<Timestamp>().unwrap();
+        }
+        self.registry.descriptor::<Type>()
+    }
+
+    fn to_bytes(&self) -> Result<Vec<u8>, WriteError> {
+        self.message.to_bytes()
+    }
+
+    fn assign_bytes(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
+        self.message.assign_bytes(bytes)
+    }
+}
+
+#[test]
+fn a_type_that_is_added_during_a_merge_changes_nothing() {
+    let message = Type { edition: "2023".into(), ..Type::default() };
+    let mut target = Growing { registry: Registry::new(), questions: Cell::new(0), message };
+    let mask = FieldMask::new(["edition", "source_context"]);
+    mask.merge(&ty(), &mut target, MergeOptions::default()).unwrap();
+    let (edition, source_context) = ("e".into(), Some(context("f")));
+    assert_eq!(target.message, Type { edition, source_context, ..Type::default() });
 }
