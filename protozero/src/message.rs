@@ -385,7 +385,8 @@ impl<M: Message + Clone> Message for Arc<M> {}
 /// # Ok::<(), protozero::DecodeError>(())
 /// ```
 pub trait MessageView<'a>: Encode + Merge<'a> + Default + Clone + PartialEq + Debug {
-    /// Decodes the message in `bytes`.
+    /// Decodes the message in `bytes`. It may take as much memory as an owned message.
+    /// [`DecodeOptions::decode_view`](crate::DecodeOptions::decode_view) has other limits.
     ///
     /// # Errors
     /// Those of [`Message::decode`].
@@ -401,8 +402,20 @@ pub trait MessageView<'a>: Encode + Merge<'a> + Default + Clone + PartialEq + De
     /// Those of [`Message::merge`].
     fn merge(&mut self, bytes: &'a [u8]) -> Result<(), DecodeError> {
         let growth = DecodeMemory::new(growth(bytes));
-        self.merge_fields(bytes, DecodeContext::new().with_growth(&growth))
-            .map_err(|error| failed::<Self>(error, bytes))
+        self.merge_within(bytes, DecodeContext::new().with_growth(&growth))
+    }
+
+    /// Merges all fields of `bytes` into `self`, within the limits of `context`.
+    ///
+    /// # Errors
+    /// Those of [`Message::merge`].
+    #[inline]
+    fn merge_within(
+        &mut self,
+        bytes: &'a [u8],
+        context: DecodeContext<'_>,
+    ) -> Result<(), DecodeError> {
+        self.merge_fields(bytes, context).map_err(|error| failed::<Self>(error, bytes))
     }
 
     encoding!();

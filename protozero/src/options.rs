@@ -2,12 +2,14 @@
 
 use crate::decode::limits::DEPTH_MAX;
 use crate::decode::{DecodeContext, DecodeMemory};
+#[cfg(feature = "text")]
+use crate::dynamic::{DynamicMessage, MEMORY_MAX, MessageDescriptor};
 use crate::error::DecodeError;
-use crate::message::{Message, growth};
+use crate::message::{Message, MessageView, growth};
 #[cfg(feature = "bytes")]
 use crate::owned::merge_buf;
 
-/// Limits for decoding owned messages.
+/// Limits for decoding owned messages, views and dynamic messages.
 ///
 /// ```
 /// # #[cfg(feature = "derive")] {
@@ -81,6 +83,35 @@ impl DecodeOptions {
     pub fn merge<M: Message>(&self, message: &mut M, bytes: &[u8]) -> Result<(), DecodeError> {
         let memory = DecodeMemory::new(self.memory_max.unwrap_or_else(|| growth(bytes)));
         message.merge_within(bytes, DecodeContext::with_depth(self.depth_max).with_growth(&memory))
+    }
+
+    /// Decodes the message in `bytes`, whose strings and bytes the result borrows.
+    ///
+    /// # Errors
+    /// Those of [`MessageView::decode`], with these limits.
+    pub fn decode_view<'a, M: MessageView<'a>>(&self, bytes: &'a [u8]) -> Result<M, DecodeError> {
+        let mut message = M::default();
+        let memory = DecodeMemory::new(self.memory_max.unwrap_or_else(|| growth(bytes)));
+        let context = DecodeContext::with_depth(self.depth_max).with_growth(&memory);
+        message.merge_within(bytes, context)?;
+        Ok(message)
+    }
+
+    /// Decodes the message of type `descriptor` in `bytes`. By default it takes at most [`MEMORY_MAX`] bytes of memory.
+    ///
+    /// # Errors
+    /// Those of [`DynamicMessage::merge_within`], with these limits.
+    #[cfg(feature = "text")]
+    pub fn decode_dynamic(
+        &self,
+        descriptor: MessageDescriptor,
+        bytes: &[u8],
+    ) -> Result<DynamicMessage, DecodeError> {
+        let memory = DecodeMemory::new(self.memory_max.unwrap_or(MEMORY_MAX));
+        let mut message = DynamicMessage::new(descriptor);
+        let context = DecodeContext::with_depth(self.depth_max).with_growth(&memory);
+        message.merge_within(bytes, context)?;
+        Ok(message)
     }
 
     /// Decodes the message in `input` as [`Message::decode_buf`] does, with these limits.

@@ -1,8 +1,8 @@
 //! What decoding may allocate, for inputs of which each part takes little.
 
-use protozero::rt::owned::Merge;
 use protozero::{
-    DecodeContext, DecodeErrorKind, DecodeMemory, DecodeOptions, Message, UnknownFields, rt,
+    DecodeContext, DecodeErrorKind, DecodeMemory, DecodeOptions, Message, MessageView,
+    UnknownFields, rt,
 };
 
 /// Lists of a message without fields, whose struct is a pointer.
@@ -86,13 +86,31 @@ fn the_first_unknown_field_is_counted() {
     for (memory, expected) in [(enough, None), (enough - 1, Some(DecodeErrorKind::TooMuchMemory))] {
         assert_eq!(refused::<plain::List>(&bytes, memory), expected);
         assert_eq!(refused::<small::List>(&bytes, memory), expected);
-        let memory = DecodeMemory::new(memory);
-        let context = DecodeContext::new().with_growth(&memory);
-        let mut view = View::default();
         let unknown = b"\x18\x01".repeat(1 << 10);
-        let merged = view.merge_fields(&unknown, context);
-        assert_eq!(merged.err().map(|error| error.kind), expected);
+        let view = DecodeOptions::new().memory_max(memory).decode_view::<View<'_>>(&unknown);
+        assert_eq!(view.err().map(|error| error.kind), expected);
     }
+}
+
+#[test]
+fn views_have_the_limits_of_the_program() {
+    let bytes = b"\x12\0".repeat(1 << 10);
+    let enough = size_of::<View<'_>>() << 10;
+    let within = |memory| DecodeOptions::new().memory_max(memory).decode_view::<View<'_>>(&bytes);
+    assert_eq!(within(enough).unwrap().all.len(), 1 << 10);
+    let error = within(enough - 1).map(drop).unwrap_err();
+    assert_eq!(error.kind, DecodeErrorKind::TooMuchMemory);
+    assert_eq!((error.path(), error.offset), ("it.View.all[1023]", 2046));
+
+    let memory = DecodeMemory::new(enough);
+    let mut view = View::default();
+    view.merge_within(&bytes, DecodeContext::new().with_growth(&memory)).unwrap();
+    assert_eq!(memory.left(), 0);
+
+    let nested = b"\x12\x02\x12\0";
+    let deep = |levels| DecodeOptions::new().depth_max(levels).decode_view::<View<'_>>(nested);
+    assert_eq!(deep(1).unwrap_err().kind, DecodeErrorKind::TooDeep);
+    assert_eq!(deep(2), View::decode(nested));
 }
 
 /// A number that a closed enum does not have is an unknown field.
