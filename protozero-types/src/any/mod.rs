@@ -4,7 +4,7 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use core::fmt;
 
-use protozero::{DecodeError, Message, Named, WriteError};
+use protozero::{DecodeError, DecodeOptions, Message, Named, WriteError};
 
 use crate::google::protobuf::Any;
 
@@ -31,19 +31,31 @@ impl Any {
         self.full_name() == Some(M::FULL_NAME)
     }
 
-    /// The packed message.
+    /// The packed message, within the limits of [`Message::decode`]: not those within which this message was decoded.
     ///
     /// # Errors
     /// [`UnpackError`] if a message of another type is packed, or its bytes are malformed.
     pub fn unpack<M: Message + Named>(&self) -> Result<M, UnpackError> {
+        self.unpack_with(&DecodeOptions::new())
+    }
+
+    /// The packed message, within `limits`.
+    ///
+    /// # Errors
+    /// [`UnpackError`] if a message of another type is packed, its bytes are malformed, or it exceeds a limit.
+    pub fn unpack_with<M: Message + Named>(
+        &self,
+        limits: &DecodeOptions,
+    ) -> Result<M, UnpackError> {
         if !self.is::<M>() {
             let found = self.type_url.to_owned();
             return Err(UnpackError::OtherType { expected: M::FULL_NAME, found });
         }
-        M::decode(&self.value).map_err(UnpackError::Decode)
+        limits.decode(&self.value).map_err(UnpackError::Decode)
     }
 
-    /// The packed message, of any type in `registry`.
+    /// The packed message, of any type in `registry`, within the limits of
+    /// [`DynamicMessage::decode`](protozero::dynamic::DynamicMessage::decode).
     ///
     /// # Errors
     /// [`UnpackError`] if the registry does not have the type, or the bytes are malformed.
@@ -52,10 +64,23 @@ impl Any {
         &self,
         registry: &protozero::Registry,
     ) -> Result<protozero::dynamic::DynamicMessage, UnpackError> {
+        self.unpack_dynamic_with(registry, &DecodeOptions::new())
+    }
+
+    /// The packed message, of any type in `registry`, within `limits`.
+    ///
+    /// # Errors
+    /// [`UnpackError`] if the registry does not have the type, the bytes are malformed, or the message exceeds a limit.
+    #[cfg(feature = "reflect")]
+    pub fn unpack_dynamic_with(
+        &self,
+        registry: &protozero::Registry,
+        limits: &DecodeOptions,
+    ) -> Result<protozero::dynamic::DynamicMessage, UnpackError> {
         let Some(of) = registry.message_of_url(&self.type_url) else {
             return Err(UnpackError::UnknownType { found: self.type_url.to_owned() });
         };
-        protozero::dynamic::DynamicMessage::decode(of, &self.value).map_err(UnpackError::Decode)
+        limits.decode_dynamic(of, &self.value).map_err(UnpackError::Decode)
     }
 }
 
@@ -75,7 +100,7 @@ pub enum UnpackError {
         /// The URL in the `Any`.
         found: String,
     },
-    /// The bytes are not a message of the type.
+    /// The bytes are not a message of the type, or exceed a limit.
     Decode(DecodeError),
 }
 

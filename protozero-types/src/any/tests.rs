@@ -3,7 +3,10 @@
 use alloc::string::ToString as _;
 use alloc::vec;
 
+use protozero::{DecodeErrorKind, DecodeOptions};
+
 use super::*;
+use crate::google::protobuf::{Field, Type};
 use crate::{Duration, Timestamp};
 
 #[test]
@@ -34,6 +37,45 @@ fn malformed_bytes_are_an_error() {
     let mut any = Any::pack(&Timestamp::default()).unwrap();
     any.value = vec![8];
     assert!(matches!(any.unpack::<Timestamp>(), Err(UnpackError::Decode(_))));
+}
+
+/// Four thousand empty messages, two bytes each.
+fn large() -> Any {
+    let message = Type { fields: vec![Field::default(); 1 << 12], ..Type::default() };
+    Any::pack(&message).unwrap()
+}
+
+#[test]
+fn limits_hold_for_what_is_packed() {
+    let any = large();
+    let within = |limits: DecodeOptions| match any.unpack_with::<Type>(&limits) {
+        Ok(message) => Ok(message.fields.len()),
+        Err(UnpackError::Decode(error)) => Err(error.kind),
+        Err(other) => panic!("{other}"),
+    };
+    let limits = DecodeOptions::new();
+    let enough = size_of::<Field>() << 12;
+    assert_eq!(within(limits.memory_max(enough - 1)), Err(DecodeErrorKind::TooMuchMemory));
+    assert_eq!(within(limits.memory_max(enough)), Ok(1 << 12));
+    assert_eq!(within(limits.depth_max(0)), Err(DecodeErrorKind::TooDeep));
+    assert_eq!(within(limits), Ok(1 << 12));
+}
+
+#[cfg(feature = "reflect")]
+#[test]
+fn limits_hold_for_what_is_unpacked_as_a_dynamic_message() {
+    let registry = protozero::Registry::new();
+    registry.add::<Type>().unwrap();
+    let any = large();
+    let within = |limits: DecodeOptions| match any.unpack_dynamic_with(&registry, &limits) {
+        Ok(message) => Ok(message == any.unpack_dynamic(&registry).unwrap()),
+        Err(UnpackError::Decode(error)) => Err(error.kind),
+        Err(other) => panic!("{other}"),
+    };
+    let limits = DecodeOptions::new();
+    assert_eq!(within(limits.memory_max(1 << 12)), Err(DecodeErrorKind::TooLarge));
+    assert_eq!(within(limits.depth_max(0)), Err(DecodeErrorKind::TooDeep));
+    assert_eq!(within(limits), Ok(true));
 }
 
 #[cfg(feature = "reflect")]
