@@ -79,9 +79,12 @@
 //!
 //! Encoding and decoding refuse messages with more than
 //! [`DEPTH_MAX`](crate::decode::limits::DEPTH_MAX) levels, so neither overflows the stack, and
-//! every encoded message can be decoded. The derived `Drop`, `Clone`, `PartialEq` and `Debug`
-//! recurse as deep as the value does. Only code, never input, can build a deeper value; such code
-//! must also drop it in a loop.
+//! every encoded message can be decoded. prost and C++ have this limit only for decoding.
+//! [`Message::try_encode_to_vec`] reports a deeper value, and [`Message::encode_to_vec`] panics. Input becomes
+//! such a value only if [`DecodeOptions::depth_max`](crate::DecodeOptions::depth_max) is more than that.
+//!
+//! The derived `Drop`, `Clone`, `PartialEq` and `Debug` recurse as deep as the value does. Code that builds a value
+//! of thousands of levels must drop it in a loop.
 
 use alloc::boxed::Box;
 #[cfg(target_has_atomic = "ptr")]

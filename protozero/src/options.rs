@@ -50,6 +50,10 @@ impl DecodeOptions {
 
     /// Allows `levels` levels of nested messages below the outermost one. The default is
     /// [`DEPTH_MAX`], for which it says how much stack it takes; more levels take more.
+    ///
+    /// A message that has more than [`DEPTH_MAX`] levels cannot be encoded, nor become JSON, text or a dynamic message:
+    /// [`Message::try_encode_to_vec`] returns [`WriteError::TooDeep`](crate::WriteError::TooDeep), and
+    /// [`Message::encode_to_vec`] panics.
     #[must_use]
     pub const fn depth_max(self, levels: u32) -> Self {
         Self { depth_max: levels, ..self }

@@ -2,7 +2,7 @@
 
 use protozero::{
     DecodeContext, DecodeErrorKind, DecodeOptions, Enumeration, Message, Oneof, ReadError,
-    UnknownFields,
+    UnknownFields, WriteError,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -428,6 +428,11 @@ fn depth_is_bounded() {
     assert!(Tree::decode(&nest(100)).is_ok());
     assert_eq!(Tree::decode(&nest(101)).map_err(|e| e.kind), Err(DecodeErrorKind::TooDeep));
     assert_eq!(Tree::decode(&nest(50_000)).map_err(|e| e.kind), Err(DecodeErrorKind::TooDeep));
+    // A program that accepts more cannot encode them.
+    let within = |levels| DecodeOptions::new().depth_max(levels).decode::<Tree>(&nest(150));
+    assert_eq!(within(149).map_err(|e| e.kind), Err(DecodeErrorKind::TooDeep));
+    let error = WriteError::TooDeep { depth: 100 };
+    assert_eq!(within(150).unwrap().try_encode_to_vec(), Err(error));
 }
 
 fn varint(mut value: usize) -> Vec<u8> {
