@@ -13,8 +13,9 @@
 //! }
 //! ```
 
-use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{self, Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::{env, fmt, fs, io};
 
 use crate::notes::Place;
@@ -57,6 +58,13 @@ pub enum BuildError {
     NoOutDir,
     /// [`Build::option`] was given no option of the plugin: what is wrong with it.
     Option(String),
+    /// An earlier call of this build script wrote a file into the folder whose module would be missing now.
+    Replaced {
+        /// The folder.
+        folder: PathBuf,
+        /// The file in it.
+        file: String,
+    },
 }
 
 impl fmt::Display for BuildError {
@@ -69,6 +77,12 @@ impl fmt::Display for BuildError {
             }
             Self::NoOutDir => f.write_str("OUT_DIR is not set"),
             Self::Option(wrong) => f.write_str(wrong),
+            Self::Replaced { folder, file } => write!(
+                f,
+                "{}: an earlier call of `compile` wrote {file} here, and `mod.rs` would lose its module: give one \
+                 call all files, or each its own `out_dir`",
+                folder.display()
+            ),
         }
     }
 }
@@ -329,7 +343,8 @@ impl Build {
         self
     }
 
-    /// Whether to print which files cargo must watch, as a build script does.
+    /// Whether this is a build script, which is the default: it prints which files cargo must watch, and no call may
+    /// leave out a file that an earlier one wrote into the same folder.
     #[must_use]
     pub fn cargo(mut self, tell: bool) -> Self {
         self.cargo = tell;
@@ -339,6 +354,9 @@ impl Build {
     /// Generates and writes code for `protos` and their imports, all found below `includes`.
     ///
     /// A file is written only if its text changed, so that cargo does not rebuild its users.
+    ///
+    /// The folder has one `mod.rs`, with the modules of this call. So a build script gives one call all files, or each
+    /// call its own [`out_dir`](Self::out_dir).
     ///
     /// # Errors
     /// See [`BuildError`].
@@ -374,8 +392,25 @@ impl Build {
                 "cargo:warning=the schema uses well-known types of google.protobuf: run `cargo add pbzero-types`"
             );
         }
+        if self.cargo {
+            replaces_all(&out, &code)?;
+        }
         write(&out, &code)
     }
+}
+
+/// Checks that `code` has all files that this process wrote into `out` before, and remembers those of `code`.
+fn replaces_all(out: &Path, code: &[OutputFile]) -> Result<(), BuildError> {
+    static WRITTEN: Mutex<BTreeMap<PathBuf, BTreeSet<String>>> = Mutex::new(BTreeMap::new());
+    let folder = path::absolute(out).unwrap_or_else(|_| out.to_owned());
+    let files: BTreeSet<String> = code.iter().map(|file| file.path.clone()).collect();
+    let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = written.entry(folder).or_default();
+    if let Some(file) = before.difference(&files).next() {
+        return Err(BuildError::Replaced { folder: out.to_owned(), file: file.clone() });
+    }
+    *before = files;
+    Ok(())
 }
 
 /// Whether the code needs the crate of the well-known types, and the manifest of the package does not name it.

@@ -65,6 +65,30 @@ fn an_option_that_is_none_is_an_error_of_the_build() {
     assert_eq!(wrong.to_string(), "\"a b\" is not a name of a cargo feature");
 }
 
+/// The second call would leave the module of the first out of `mod.rs`.
+#[test]
+fn one_folder_is_for_the_files_of_one_call() {
+    let root = folders();
+    let includes: Vec<PathBuf> = ["a", "b"].iter().map(|f| root.path().join(f)).collect();
+    let to = |out: &str, protos: &[&str]| {
+        Build::new().out_dir(root.path().join(out)).compile(protos, &includes)
+    };
+    let other = "syntax = \"proto3\"; message Other {}";
+    fs::write(root.path().join("a/other.proto"), other).unwrap();
+    to("out", &["q.proto"]).unwrap();
+    let error = to("out", &["other.proto"]).unwrap_err().to_string();
+    assert!(error.contains("wrote q.rs here") && error.contains("`out_dir`"), "{error}");
+    let module = |out: &str| fs::read_to_string(root.path().join(out).join("mod.rs")).unwrap();
+    assert!(module("out").contains("q.rs"), "{}", module("out"));
+    // Another folder, the same files again, more files, and whoever is no build script.
+    to("other", &["other.proto"]).unwrap();
+    to("out", &["q.proto"]).unwrap();
+    to("out", &["x/p.proto"]).unwrap();
+    to("out", &["q.proto"]).unwrap_err();
+    let out = root.path().join("out");
+    Build::new().cargo(false).out_dir(out).compile(&["other.proto"], &includes).unwrap();
+}
+
 /// Each API kind is more code to compile, so only owned messages are generated unasked.
 #[test]
 fn owned_messages_are_the_default() {

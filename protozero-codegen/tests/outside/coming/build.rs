@@ -10,6 +10,8 @@ fn main() -> Result<(), BuildError> {
     let with_known = ["proto/otel.proto", "proto/pkg.proto", "proto/well.proto"];
     // row: `prost-build` with `protoc`
     protozero_codegen::compile(&protos, &["proto"])?;
+    // row: several calls of `compile_protos`
+    protozero_codegen::Build::new().out_dir(out.join("alone")).compile(&protos, &["proto"])?;
     // Writers and readers, too, which other rows need.
     let more = ApiKinds { descriptor: false, ..ApiKinds::ALL };
     Build::new().api_kinds(more).compile(&with_known, &["proto"])?;
