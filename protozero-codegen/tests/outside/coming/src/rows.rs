@@ -193,6 +193,7 @@ fn derived_messages_are_those_of_prost() {
     let mut one = All { number: 1, ..All::default() };
     one.merge(&bytes).unwrap();
     assert_eq!(one.encoded_len(), one.encode_to_vec().len());
+    assert_eq!(one.try_encode_to_vec(), Ok(one.encode_to_vec()));
     let mut framed = Vec::new();
     one.encode_length_delimited(&mut framed).unwrap();
     assert_eq!(All::decode_length_delimited(&mut framed.as_slice()), Ok(one.clone()));
