@@ -72,18 +72,21 @@
 //! - a field whose name ends as a derived setter (`_raw`, `_gather`) has a setter with an underscore: `image_raw_`.
 //!   So has a field with the name of a method of every writer (`append_field`, `from_scope`, `into`, `scope_mut`,
 //!   `try_into`) or reader (`bytes`, `clone`, `from_bytes`, `into`, `into_iter`, `iter`, `new`, `table`, `to_owned`,
-//!   `try_into`, `unknown_fields`). The encoded body of a message field `append` is written by `append__raw`, as every
-//!   writer has `append_raw`;
+//!   `try_into`, `unknown_fields`), and so have a field `unknown_fields` and one with a keyword that cannot be a name
+//!   (`self`, `Self`, `super`, `crate`). A field that has such a name and underscores behind it gets one more:
+//!   `self_` is `self__`. The encoded body of a message field `append` is written by `append__raw`, as every writer
+//!   has `append_raw`;
 //! - values of enums lose the name of the enum, and are in camel case. `Display`, `FromStr`, `Debug` and the text
 //!   format keep the names of the schema.
 //!
 //! **What is promised.** The name of a package, message, enum, service and what is derived from a message follows
-//! from its full name in the schema, and from nothing else; the name of a setter or of a method of a reader follows
-//! from the name of its field. So a message, enum, service, field, file or package that is added changes no other
-//! name, and a message that moves to another file of its package keeps its names. These names depend on more, because
-//! the schema language allows names there that differ in case or underscores alone: of two fields or oneofs in one
-//! message, two methods of a service, two values of a proto2 enum, or two extensions in one package, one gets an
-//! underscore; and so does an extension with the name of an enum in capitals (`at` beside `enum AT`).
+//! from its full name in the schema, and from nothing else; the name of a setter, of a method of a reader and of a
+//! field of a struct follows from the name of its field. So a message, enum, service, field, file or package that
+//! is added changes no other name, and a message that moves to another file of its package keeps its names. These
+//! names depend on more, because the schema language allows names there that differ in case or underscores alone:
+//! of two variants for the fields of one message, two fields or oneofs with `prost_names`, two methods of a
+//! service, two values of a proto2 enum, or two extensions in one package, one gets an underscore; and so does an
+//! extension with the name of an enum in capitals (`at` beside `enum AT`).
 //!
 //! The type of a field follows from its declaration alone, too, with one exception: messages that contain each other
 //! are in boxes, as otherwise they would contain themselves. A schema does not tell which field of such a cycle is the

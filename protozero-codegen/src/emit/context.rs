@@ -9,7 +9,7 @@ use quote::quote;
 use super::hashable::{Hashable, hash_map};
 use crate::comments::mark;
 use crate::model::{EnumId, Field, Kind, Message, MessageId, Schema};
-use crate::names::{Names, prost, raw};
+use crate::names::{Names, member, prost, raw};
 use crate::{Config, attributes, wellknown};
 
 /// Columns a line may take with its attribute in front.
@@ -135,6 +135,13 @@ impl Context<'_> {
     /// The name of a field or a oneof in Rust, before it is made a valid one.
     pub fn field_name(&self, name: &str) -> String {
         if self.config.prost_names { prost::snake(name) } else { name.to_owned() }
+    }
+
+    /// The name of a field or a oneof beside members that have `reserved` names. It is a valid one with or without
+    /// `r#`. Those of two fields are equal only with the names of prost, which has no underscore at the end.
+    pub fn member_name(&self, name: &str, reserved: &[&str]) -> String {
+        let name = self.field_name(name);
+        if self.config.prost_names { name } else { member(name, reserved) }
     }
 
     /// Whether the owned message of that name has no place for unknown fields.

@@ -22,7 +22,8 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let doc = doc(cx, message, &full);
     let attributes = cx.message_attributes(&full);
     let drops = cx.drops_unknown(message);
-    let mut taken = Taken::new(if drops { &[] } else { &["unknown_fields"] });
+    let reserved: &[&str] = if drops { &[] } else { &["unknown_fields"] };
+    let mut taken = Taken::new(reserved);
     let mut done = vec![false; message.oneofs.len()];
     // prost's oneofs are behind all other members; the order shows in JSON of serde.
     let (mut fields, mut last) = (TokenStream::new(), TokenStream::new());
@@ -30,14 +31,14 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     for f in &message.fields {
         match f.oneof {
             None => {
-                let name = raw(&taken.take(cx.field_name(&f.name)));
+                let name = raw(&taken.take(cx.member_name(&f.name, reserved)));
                 fields.extend(field(cx, message, f, &name));
                 held.push((f, name.clone()));
                 lines.push((f.number, line(cx, message, f, &name)));
             }
             Some(at) if !core::mem::replace(&mut done[at], true) => {
                 let oneof = &message.oneofs[at];
-                let name = raw(&taken.take(cx.field_name(&oneof.name)));
+                let name = raw(&taken.take(cx.member_name(&oneof.name, reserved)));
                 let ty = ident(&names.oneofs[at]);
                 lines.extend(oneof_lines(message, at, &name));
                 let doc = docs_or(&oneof.comment, false, "At most one of these.");

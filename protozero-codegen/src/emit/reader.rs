@@ -11,27 +11,28 @@ use crate::names::{Taken, raw, variants};
 const PACKED: u32 = 2;
 const BEGIN_GROUP: u32 = 3;
 
+/// Methods of every reader and table, and of traits that every reader has.
+const OF_READERS: &[&str] = &[
+    "clone",
+    "new",
+    "bytes",
+    "iter",
+    "into_iter",
+    "from_bytes",
+    "table",
+    "unknown_fields",
+    "into",
+    "try_into",
+    "to_owned",
+];
+
 pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let message = &cx.schema.messages[id.0];
     let names = cx.names.message(id);
     let variants =
         variants(message, &["Unknown"], cx.config.prost_names, |_| true).into_iter().flatten();
-    // Names of methods of every reader and table, and of traits that every reader has.
-    let fixed = [
-        "clone",
-        "new",
-        "bytes",
-        "iter",
-        "into_iter",
-        "from_bytes",
-        "table",
-        "unknown_fields",
-        "into",
-        "try_into",
-        "to_owned",
-    ];
-    let mut taken = Taken::new(&fixed);
-    let method = |f: &Field| raw(&taken.take(cx.field_name(&f.name)));
+    let mut taken = Taken::new(OF_READERS);
+    let method = |f: &Field| raw(&taken.take(cx.member_name(&f.name, OF_READERS)));
     let methods: Vec<_> = message.fields.iter().map(method).collect();
     let lines: Vec<_> = message
         .fields
@@ -65,7 +66,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     section(cx, &mut out, "one", &lines, |f| !repeated(f) && f.oneof.is_none());
     section(cx, &mut out, "many", &lines, repeated);
     for (at, oneof) in message.oneofs.iter().enumerate() {
-        let head = format!("oneof {}", raw(&taken.take(cx.field_name(&oneof.name))));
+        let head = format!("oneof {}", raw(&taken.take(cx.member_name(&oneof.name, OF_READERS))));
         section(cx, &mut out, &head, &lines, |f| f.oneof == Some(at));
     }
     out.push('}');

@@ -23,20 +23,21 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let full = message.path.full();
     let doc = docs_or(&message.comment, message.deprecated, &format!("`{full}`."));
     let drops = cx.drops_unknown(message);
-    let mut taken = Taken::new(if drops { &[] } else { &["unknown_fields"] });
+    let reserved: &[&str] = if drops { &[] } else { &["unknown_fields"] };
+    let mut taken = Taken::new(reserved);
     let mut done = vec![false; message.oneofs.len()];
     let mut fields = TokenStream::new();
     let (mut lines, mut held) = (Vec::new(), Vec::new());
     for f in &message.fields {
         match f.oneof {
             None => {
-                let name = raw(&taken.take(cx.field_name(&f.name)));
+                let name = raw(&taken.take(cx.member_name(&f.name, reserved)));
                 fields.extend(field(cx, f, &name));
                 held.push((f, name.clone()));
                 lines.push((f.number, (None, line(cx, message, f, &name))));
             }
             Some(at) if !core::mem::replace(&mut done[at], true) => {
-                let name = raw(&taken.take(cx.field_name(&message.oneofs[at].name)));
+                let name = raw(&taken.take(cx.member_name(&message.oneofs[at].name, reserved)));
                 let (ty, life) = (ident(&names.view_oneofs[at]), lifetime(cx, message, at));
                 lines.extend(oneof_lines(message, at, &name));
                 let doc = docs_or(&message.oneofs[at].comment, false, "At most one of these.");

@@ -22,7 +22,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let names = cx.names.message(id);
     // With the names of prost, those of two fields may be equal.
     let mut taken = Taken::new(&[]);
-    let name = |f: &Field| taken.take(setter(cx.field_name(&f.name)));
+    let name = |f: &Field| taken.take(setter(cx.member_name(&f.name, &[])));
     let plain: Vec<_> = message.fields.iter().map(name).collect();
     let mut table = format!("rt::writer! {{ {}, \"{}\";\n", names.writer, message.path.full());
     let mut maps = TokenStream::new();

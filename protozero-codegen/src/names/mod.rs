@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use proc_macro2::Ident;
 
 pub(crate) use self::ident::{Taken, camel, entry, json, raw, snake};
-pub(crate) use self::rule::{ROOT_ITEMS, is_reserved, setter, setter_gather, setter_raw};
+pub(crate) use self::rule::{ROOT_ITEMS, is_reserved, member, setter, setter_gather, setter_raw};
 use crate::model::{EnumId, Message, MessageId, Path, Schema, Service};
 use crate::{Config, Error, wellknown};
 

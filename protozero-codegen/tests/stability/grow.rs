@@ -44,7 +44,7 @@ const PACKAGES: &[&str] =
     &["", "p", "p.a", "p.ab", "p.rt", "p.AWriter", "p.a_b", "p.a.b", "google.type", "core.std"];
 
 /// Names of fields that are those of methods.
-const METHODS: &[&str] = &[
+pub const METHODS: &[&str] = &[
     "append",
     "append_raw",
     "append_field",

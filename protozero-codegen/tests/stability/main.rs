@@ -11,8 +11,9 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use grow::{Edit, Schema, apply, generated, sources};
+use grow::{Edit, METHODS, Schema, apply, generated, sources};
 use paths::{Path, paths};
+use protozero_codegen::{ApiKinds, Config, Source, generate};
 
 /// What the schemas of a test had.
 #[derive(Default)]
@@ -74,4 +75,29 @@ fn no_edit_takes_a_name_or_changes_a_type_but_for_its_box() {
 #[test]
 fn no_edit_changes_a_type_if_all_messages_are_in_boxes() {
     grow(true);
+}
+
+/// In proto2, two fields may differ in underscores alone. The added one stands above the other.
+#[test]
+fn no_field_takes_the_name_of_one_with_another_underscore() {
+    let of = |fields: &str| {
+        let text = format!("syntax = \"proto2\"; message M {{ {fields} }}");
+        let sources = vec![Source { path: "m.proto".into(), text }];
+        let api_kinds = ApiKinds { view: true, ..ApiKinds::ALL };
+        paths(&generate(&Config { sources, api_kinds, ..Config::default() }).unwrap())
+    };
+    let keywords = ["_", "Self", "super", "crate"];
+    for name in METHODS.iter().copied().chain(keywords) {
+        for old in
+            [format!("optional int32 {name}_ = 1;"), format!("oneof {name}_ {{ int32 a = 1; }}")]
+        {
+            let (before, after) = (of(&old), of(&format!("optional int64 {name} = 2; {old}")));
+            let is_name =
+                |path: &&Path| matches!(path, Path::Setter(..) | Path::Getter(..) | Path::Type(..));
+            let mut names = before.iter().filter(is_name).peekable();
+            assert!(names.peek().is_some());
+            let lost: Vec<_> = names.filter(|path| !after.contains(path)).collect();
+            assert!(lost.is_empty(), "{name}: {lost:?}\n{after:#?}");
+        }
+    }
 }

@@ -43,7 +43,7 @@ impl Taken {
 }
 
 /// Keywords that cannot be raw identifiers.
-const NEVER_RAW: &[&str] = &["self", "Self", "super", "crate", "_"];
+pub(super) const NEVER_RAW: &[&str] = &["self", "Self", "super", "crate", "_"];
 
 /// A valid identifier for `name`: keywords become raw identifiers, or get an underscore where that is not possible.
 pub(crate) fn raw(name: &str) -> Ident {

@@ -1,5 +1,5 @@
-//! The names of types and modules that follow from a full name alone, and of setters, which follow from the name of a
-//! field.
+//! The names of types and modules that follow from a full name alone, and those of setters, methods of readers and
+//! fields of structs, which follow from the name of a field.
 //!
 //! Two declarations of a schema have two names: each function here can be undone, and no result of one is a result of
 //! another. So a declaration cannot change or take the name of another one. The schema language does its part: in one
@@ -12,8 +12,10 @@
 //!   gets another one: their number at its end is odd, and even at the end of a package's.
 //! - A name that generated code needs itself gets an underscore.
 //! - A field whose name ends as that of a derived setter does (`_raw`, `_gather`) has a setter with an underscore.
+//! - A field with the name of what every struct, writer or reader has gets an underscore, and so does one that has this
+//!   name and underscores behind it.
 
-use super::ident::camel;
+use super::ident::{NEVER_RAW, camel};
 
 /// The module of types that have no package, or a flat one. The root re-exports it.
 pub(crate) const ROOT_ITEMS: &str = "root_items";
@@ -114,6 +116,16 @@ pub(super) fn module(part: &str) -> String {
     }
     let at_end = part.len() - part.trim_end_matches('_').len();
     free(format!("{part}{}", "_".repeat(at_end)))
+}
+
+/// A field or a oneof among members whose names are `reserved`. Keywords that cannot be a name are, too. No other field
+/// of the message has this name.
+pub(crate) fn member(mut field: String, reserved: &[&str]) -> String {
+    let bare = field.trim_end_matches('_');
+    if bare.is_empty() || NEVER_RAW.contains(&bare) || reserved.contains(&bare) {
+        field.push('_');
+    }
+    field
 }
 
 /// The setter of a field. None has a name that another one derives, whatever is in the message.

@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::{
-    FIELD, READER, TABLE, VIEW, WRITER, base, declared, module, oneof, setter, setter_gather,
-    setter_raw,
+    FIELD, READER, TABLE, VIEW, WRITER, base, declared, member, module, oneof, setter,
+    setter_gather, setter_raw,
 };
 
 fn parts(path: &str) -> Vec<String> {
@@ -83,6 +83,24 @@ fn a_setter_is_never_that_of_another_field() {
         assert_eq!(setter_raw(plain), raw);
     }
     assert_eq!(setter_gather("data"), "data_gather");
+}
+
+#[test]
+fn a_member_never_has_a_reserved_name() {
+    for (field, name) in [
+        ("data", "data"),
+        ("data_", "data_"),
+        ("bytes", "bytes_"),
+        ("bytes_", "bytes__"),
+        ("self", "self_"),
+        ("self_", "self__"),
+        ("_self", "_self"),
+        ("type", "type"),
+        ("_", "__"),
+        ("__", "___"),
+    ] {
+        assert_eq!(member(field.into(), &["bytes"]), name);
+    }
 }
 
 /// Names of fields that are likely to meet.
