@@ -81,6 +81,10 @@ pub struct FieldDescriptor {
     pub utf8: bool,
     /// Name in JSON, if the schema gives another one than `lowerCamelCase`.
     pub json_name: Option<&'static str>,
+    /// Explicit default value, as text: a number (also `inf`, `-inf` and `nan`), `true` or `false`, the name of an enum
+    /// value, a string as it is, or bytes with the escapes of a string in the text format. One that does not fit the
+    /// type has no effect.
+    pub default: Option<&'static str>,
 }
 
 impl FieldDescriptor {
@@ -136,6 +140,12 @@ impl FieldDescriptor {
     #[must_use]
     pub const fn json(self, name: &'static str) -> Self {
         Self { json_name: Some(name), ..self }
+    }
+
+    /// Gives it an explicit default value, as text.
+    #[must_use]
+    pub const fn default(self, text: &'static str) -> Self {
+        Self { default: Some(text), ..self }
     }
 
     /// Requires UTF-8.
@@ -302,6 +312,7 @@ const fn field(name: &'static str, number: u32, label: Label, kind: Kind) -> Fie
         delimited: false,
         utf8: false,
         json_name: None,
+        default: None,
     }
 }
 

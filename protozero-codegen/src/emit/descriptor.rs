@@ -6,7 +6,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::context::{Context, ident, spaceless};
-use crate::model::{Field, Kind, Label, MessageId};
+use crate::model::{Default, Field, Kind, Label, MessageId};
 use crate::names::{camel, json};
 
 /// The name alone.
@@ -109,7 +109,23 @@ fn field(cx: &Context<'_>, f: &Field, name: &str) -> String {
     let kind = kind(cx, f.kind);
     let delimited = if f.delimited { ".delimited()" } else { "" };
     let utf8 = if f.utf8 { ".utf8()" } else { "" };
-    format!("d::{label}({name:?}, {number}, {kind}){presence}{delimited}{utf8}{json}")
+    let default =
+        f.default.as_ref().map(|default| format!(".default({:?})", text(f.kind, default)));
+    let default = default.unwrap_or_default();
+    format!("d::{label}({name:?}, {number}, {kind}){presence}{delimited}{utf8}{json}{default}")
+}
+
+/// A default as a descriptor has it.
+fn text(kind: Kind, default: &Default) -> String {
+    match default {
+        Default::Int(number) => number.to_string(),
+        // Not through more digits than a float has.
+        Default::Float(number) if kind == Kind::Float => format!("{:?}", *number as f32),
+        Default::Float(number) => format!("{number:?}"),
+        Default::Bool(yes) => yes.to_string(),
+        Default::Text(text) | Default::Enum(text) => text.clone(),
+        Default::Bytes(bytes) => bytes.escape_ascii().to_string(),
+    }
 }
 
 fn kind(cx: &Context<'_>, kind: Kind) -> String {

@@ -1,9 +1,11 @@
 //! Tests the behaviour of the generated code of the cases with hand-written values.
 
-use protozero::{CallError, FixedSink, Message, Writer};
+use protozero::dynamic::{Pool, Value};
+use protozero::{CallError, FixedSink, Message, Named as _, Writer};
 
 use crate::golden::cases::{self, ext};
 use crate::golden::{self, TreeService};
+use crate::sources::sources;
 
 #[test]
 fn names_are_made_unique() {
@@ -31,6 +33,29 @@ fn defaults_are_the_schemas() {
     assert_eq!(cases::Level::default(), cases::Level::Low);
     assert_eq!(cases::Level(1).name(), Some("HIGH"));
     assert_eq!(format!("{:?} {:?}", cases::Level::Below, cases::Level(9)), "BELOW 9");
+}
+
+/// As those of a pool that is made of the schema itself.
+#[test]
+fn descriptors_have_the_defaults_of_the_schema() {
+    let set = protozero_codegen::descriptor_set(&sources()).unwrap();
+    let pool = Pool::decode(&set).unwrap();
+    let mut count = 0;
+    for of in [cases::Defaults::descriptor(), ext::Base::descriptor(), cases::Scalars::descriptor()]
+    {
+        let theirs = pool.message(of.full_name()).unwrap();
+        for field in of.fields() {
+            let theirs = theirs.field(field.name()).unwrap();
+            assert_eq!(field.default_value(), theirs.default_value(), "{field:?}");
+            count += 1;
+        }
+    }
+    assert!(count > 30, "{count}");
+    let of = cases::Defaults::descriptor();
+    let default = |name: &str| of.field(name).unwrap().default_value().unwrap();
+    assert_eq!(default("number"), Value::I32(-7));
+    assert_eq!(default("raw"), Value::Bytes(b"\x01x".to_vec()));
+    assert_eq!(default("level"), Value::Enum(cases::Level::High.0));
 }
 
 #[test]

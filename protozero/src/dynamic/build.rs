@@ -488,27 +488,7 @@ impl<'s> Builder<'s> {
         ty: Type,
     ) -> Result<Option<Value>, PoolError> {
         let Some(text) = proto.default_value.as_deref() else { return Ok(None) };
-        let value = match ty {
-            Type::Int32 | Type::Sint32 | Type::Sfixed32 => text.parse().map(Value::I32).ok(),
-            Type::Int64 | Type::Sint64 | Type::Sfixed64 => text.parse().map(Value::I64).ok(),
-            Type::Uint32 | Type::Fixed32 => text.parse().map(Value::U32).ok(),
-            Type::Uint64 | Type::Fixed64 => text.parse().map(Value::U64).ok(),
-            Type::Float => text.parse().map(Value::F32).ok(),
-            Type::Double => text.parse().map(Value::F64).ok(),
-            Type::Bool => text.parse().map(Value::Bool).ok(),
-            Type::String => Some(Value::String(text.to_string())),
-            Type::Bytes => {
-                let mut bytes = Vec::new();
-                // The default has the escapes of a string literal in the text format, but no
-                // quotes.
-                let quoted = format!("\"{text}\"");
-                literal::unescape(quoted.as_bytes(), &mut bytes)
-                    .is_ok()
-                    .then_some(Value::Bytes(bytes))
-            }
-            Type::Enum(index) => self.schema.enumeration(index).number(text).map(Value::Enum),
-            Type::Message(_) => None,
-        };
+        let value = Value::parse_default(&self.schema, ty, text);
         let wrong = || self.error(full, Why::Default(text.chars().take(80).collect()));
         value.map(Some).ok_or_else(wrong)
     }

@@ -12,6 +12,7 @@ use super::schema::{
     EnumData, FieldData, Label, MessageData, OneofData, Schema, Symbol, Type, is_proto2_group,
     json_name, short,
 };
+use super::value::Value;
 use crate::descriptor::{self as fixed, Presence};
 
 impl Pool {
@@ -208,6 +209,8 @@ impl Builder {
         if let Some(name) = field.json_name {
             data.json_name = name.into();
         }
+        let parse = |text| Value::parse_default(&self.schema, data.ty, text);
+        data.default = field.default.filter(|_| !data.repeated()).and_then(parse);
         data.delimited = field.delimited && message && !data.map;
         if let (true, Type::Message(index)) = (data.delimited, data.ty) {
             data.is_proto2_group =

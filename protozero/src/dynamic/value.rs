@@ -2,11 +2,13 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::DynamicMessage;
 use super::schema::{FieldData, Schema, Type};
+use crate::text::literal;
 
 /// A value. The variant depends only on the type of the field, not on its encoding: all 32-bit
 /// integers are `I32` or `U32`.
@@ -171,6 +173,30 @@ impl Value {
             Type::Enum(index) => Self::Enum(schema.enumeration(index).default()),
             Type::Message(_) => return None,
         })
+    }
+
+    /// An explicit default in a descriptor. `None` if it does not fit the type.
+    pub(super) fn parse_default(schema: &Schema, ty: Type, text: &str) -> Option<Self> {
+        match ty {
+            Type::Int32 | Type::Sint32 | Type::Sfixed32 => text.parse().map(Self::I32).ok(),
+            Type::Int64 | Type::Sint64 | Type::Sfixed64 => text.parse().map(Self::I64).ok(),
+            Type::Uint32 | Type::Fixed32 => text.parse().map(Self::U32).ok(),
+            Type::Uint64 | Type::Fixed64 => text.parse().map(Self::U64).ok(),
+            Type::Float => text.parse().map(Self::F32).ok(),
+            Type::Double => text.parse().map(Self::F64).ok(),
+            Type::Bool => text.parse().map(Self::Bool).ok(),
+            Type::String => Some(Self::String(text.to_string())),
+            Type::Bytes => {
+                let mut bytes = Vec::new();
+                // The default has the escapes of a string literal in the text format, but no quotes.
+                let quoted = format!("\"{text}\"");
+                literal::unescape(quoted.as_bytes(), &mut bytes)
+                    .is_ok()
+                    .then_some(Self::Bytes(bytes))
+            }
+            Type::Enum(index) => schema.enumeration(index).number(text).map(Self::Enum),
+            Type::Message(_) => None,
+        }
     }
 
     /// The value of a missing field.

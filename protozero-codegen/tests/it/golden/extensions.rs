@@ -135,7 +135,7 @@ d::describe! { Base, d::message("cases.ext.Base", &[
     d::optional("name", 2, d::Kind::String).required(),
     d::optional("part", 3, d::of!(Base_Part)).delimited(),
     d::repeated("shades", 4, d::enum_kind::<Shade>()),
-    d::optional("shade", 5, d::enum_kind::<Shade>()),
+    d::optional("shade", 5, d::enum_kind::<Shade>()).default("DARK"),
     d::map("by_name", 6, &[d::Kind::String, d::enum_kind::<crate::golden::cases::Level>()]),
     d::map("children", 7, &[d::Kind::Int32, d::of!(Base)]),
     d::optional("other", 8, d::of!(Base)).of("pick"),

@@ -289,14 +289,14 @@ rt::reader! {
 }
 
 d::describe! { Defaults, d::message("cases.Defaults", &[
-    d::optional("number", 1, d::Kind::Int32),
-    d::optional("big", 2, d::Kind::Uint64),
-    d::optional("ratio", 3, d::Kind::Double),
-    d::optional("infinite", 4, d::Kind::Float),
-    d::optional("yes", 5, d::Kind::Bool),
-    d::optional("text", 6, d::Kind::String),
-    d::optional("raw", 7, d::Kind::Bytes),
-    d::optional("level", 8, d::enum_kind::<Level>()),
+    d::optional("number", 1, d::Kind::Int32).default("-7"),
+    d::optional("big", 2, d::Kind::Uint64).default("18446744073709551615"),
+    d::optional("ratio", 3, d::Kind::Double).default("0.5"),
+    d::optional("infinite", 4, d::Kind::Float).default("-inf"),
+    d::optional("yes", 5, d::Kind::Bool).default("true"),
+    d::optional("text", 6, d::Kind::String).default("a \"b\""),
+    d::optional("raw", 7, d::Kind::Bytes).default("\\x01x"),
+    d::optional("level", 8, d::enum_kind::<Level>()).default("HIGH"),
 ]) }
 
 /// `cases.Empty`.
