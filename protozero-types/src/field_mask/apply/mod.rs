@@ -88,8 +88,9 @@ impl FieldMask {
         Tree::of(self, &M::descriptor()).map(drop)
     }
 
-    /// Removes all fields of `message` that the mask does not contain, and all unknown fields. An empty mask leaves
-    /// nothing.
+    /// Removes all fields of `message` that the mask does not contain, and the unknown fields of the messages that the
+    /// mask leads into: of `message`, and with the path `a.b` of `a`. What a path names whole stays as it is: a message
+    /// `a.b` keeps its unknown fields. An empty mask leaves nothing.
     ///
     /// # Errors
     /// [`MaskError`]; nothing changes.
@@ -101,7 +102,8 @@ impl FieldMask {
     }
 
     /// Copies the fields that the mask contains from `source` to `target`, which has the same type. A number or text
-    /// that the source does not have is cleared. Unknown fields are not copied. An empty mask copies nothing.
+    /// that the source does not have is cleared. Unknown fields are copied only inside of what a path names whole: with
+    /// the path `a.b` those of `a.b`, not those of `a`. An empty mask copies nothing.
     ///
     /// # Errors
     /// [`MaskError`]; nothing changes.

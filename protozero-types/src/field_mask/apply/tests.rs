@@ -103,6 +103,40 @@ fn wrong_paths_are_errors() {
     assert_eq!(target.encode_to_vec(), ty().encode_to_vec());
 }
 
+/// Only what a path names whole keeps its unknown fields.
+#[test]
+fn unknown_fields_belong_to_the_message_that_has_them() {
+    let mut known = ty();
+    known.unknown_fields.push_varint(100, 1);
+    known.options[0].value.as_mut().unwrap().unknown_fields.push_varint(101, 1);
+    let inner = known.source_context.as_mut().unwrap();
+    inner.unknown_fields.push_varint(102, 1);
+    let whole = Type {
+        source_context: known.source_context.clone(),
+        options: known.options.clone(),
+        ..Type::default()
+    };
+    let part = Type { source_context: Some(context("f")), ..Type::default() };
+    let replace = MergeOptions { replace_messages: true, replace_repeated: true };
+    for (paths, expected) in
+        [(&["source_context", "options"][..], &whole), (&["source_context.file_name"][..], &part)]
+    {
+        let mask = FieldMask::new(paths.iter().copied());
+        let mut message = known.clone();
+        mask.apply(&mut message).unwrap();
+        assert_eq!(&message, expected, "{paths:?}");
+        for options in [replace, MergeOptions::default()] {
+            let mut target = Type::default();
+            mask.merge(&known, &mut target, options).unwrap();
+            assert_eq!(&target, expected, "{paths:?} {options:?}");
+        }
+        // Into a message that is there.
+        let mut target = Type { source_context: Some(SourceContext::default()), ..Type::default() };
+        mask.merge(&known, &mut target, MergeOptions::default()).unwrap();
+        assert_eq!(&target, expected, "{paths:?}");
+    }
+}
+
 /// A type is added to its registry between the first and the second question for its descriptor.
 struct Growing {
     registry: Registry,
