@@ -54,6 +54,16 @@ fn json_is_what_was_built() {
     assert_eq!(protozero::json::from_str::<Struct>(text).unwrap(), every_kind());
 }
 
+/// As `null` it would come back as another value.
+#[test]
+fn a_value_without_a_kind_is_not_printed() {
+    let error = protozero::json::to_string(&Value::default()).unwrap_err().to_string();
+    assert!(error.contains("it has no kind"), "{error}");
+    assert!(protozero::json::to_string(&every_kind().with("x", Value::default())).is_err());
+    assert_eq!(protozero::json::to_string(&Value::null()).unwrap(), "null");
+    assert_eq!(protozero::json::from_str::<Value>("null").unwrap(), Value::null());
+}
+
 #[test]
 fn a_member_is_replaced() {
     let mut object = every_kind();

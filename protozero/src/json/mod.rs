@@ -26,7 +26,8 @@
 //! - integers of 64 bits as strings, `bytes` in base64, enums by name, `NaN` and `Infinity` as strings;
 //! - `google.protobuf.Timestamp`, `Duration`, `FieldMask`, `Struct`, `Value`, `ListValue`, the wrappers and `Any` in
 //!   their own forms;
-//! - `null` is a field that is not set, except for `google.protobuf.Value` and `NullValue`.
+//! - `null` is a field that is not set, except for `google.protobuf.Value` and `NullValue`. A `Value` without a kind
+//!   cannot be printed, as in Go; C++ leaves it out.
 //!
 //! The parser refuses what the format does not have: a field, a oneof or a key of a map that is set twice, numbers out
 //! of range or with a fraction for an integer, single surrogates, comments, commas at the end. Messages have at most

@@ -208,8 +208,7 @@ impl<'p> Printer<'p> {
             }
             return self.value(field, wire.value, level);
         }
-        self.out.put(b"null");
-        Ok(())
+        Err(PrintError::value("a Value", "it has no kind").into())
     }
 }
 

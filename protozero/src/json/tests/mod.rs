@@ -282,6 +282,8 @@ fn values_that_json_does_not_have() {
             "value { number_value: nan }",
             "m.M.value: number_value of a Value: JSON has neither NaN nor infinity",
         ),
+        ("value { }", "m.M.value: a Value: it has no kind"),
+        ("value { list_value { values { } } }", "m.M.value[0]: a Value: it has no kind"),
         ("time { nanos: -1 }", "m.M.time: a timestamp: 0 s and -1 ns are out of range"),
         ("took { seconds: 1 nanos: -1 }", "m.M.took: a duration: 1 s and -1 ns are out of range"),
         (
