@@ -80,7 +80,7 @@ fn one_folder_is_for_the_files_of_one_call() {
     assert!(error.contains("wrote q.rs here") && error.contains("`out_dir`"), "{error}");
     let module = |out: &str| fs::read_to_string(root.path().join(out).join("mod.rs")).unwrap();
     assert!(module("out").contains("q.rs"), "{}", module("out"));
-    // Another folder, the same files again, more files, and whoever is no build script.
+    // Another folder, the same files again, more files, and a program that is not a build script.
     to("other", &["other.proto"]).unwrap();
     to("out", &["q.proto"]).unwrap();
     to("out", &["x/p.proto"]).unwrap();

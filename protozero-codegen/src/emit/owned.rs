@@ -19,8 +19,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     }
     let (names, full) = (cx.names.message(id), message.path.full());
     let name = ident(&names.owned);
-    let doc = doc(cx, message, &full);
-    let attributes = cx.message_attributes(&full);
+    let (doc, attributes) = (doc(cx, message, &full), cx.message_attributes(&full));
     let drops = cx.drops_unknown(message);
     let reserved: &[&str] = if drops { &[] } else { &["unknown_fields"] };
     let mut taken = Taken::new(reserved);

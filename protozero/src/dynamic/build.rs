@@ -31,7 +31,6 @@ use super::schema::{
 use super::value::Value;
 use crate::decode::{DecodeContext, DecodeMemory};
 use crate::message::{Message as _, growth};
-use crate::text::literal;
 use crate::wire::tag::NUMBER_MAX;
 
 /// Maximum length of a full name in bytes. The names of all inner elements repeat it.
