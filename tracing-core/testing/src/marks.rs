@@ -121,6 +121,7 @@ const EVENTS: &[&str] = &[
     "as much was kept as there may be",
     "an input came while work waited",
     "a pass was compressed",
+    "a packet tells of one that was left out",
     "a request waited for earlier work of its consumer",
     "a request waited for earlier work of its producer",
     "a config sets the shared memory of a producer",

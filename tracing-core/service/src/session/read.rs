@@ -381,6 +381,7 @@ impl<S: PacketSink> TakePacket for Drain<'_, S> {
             || (is_long && !self.may_copy(len))
         {
             self.invalid.note(packet.producer, packet.identity);
+            self.trusted.leave_out(&mut self.ids, packet.sequence(), packet.dropped);
             self.sum += INVALID_COSTS_BYTES + len;
             self.stopped = self.sum >= self.threshold;
             return !self.stopped;

@@ -326,6 +326,70 @@ fn a_packet_that_is_too_long_is_left_out_and_told() {
     assert_eq!(losses(&mut shell, &consumer), told);
 }
 
+/// What is left out is a gap of its sequence: the next packet has the mark, with what was missing before.
+#[test]
+fn the_packet_after_one_that_is_left_out_is_marked() {
+    use protos::TraceConfigBufferConfigExperimentalMode as Mode;
+    for mode in [None, Some(Mode::TRACE_BUFFER_V2)] {
+        let max = payload(&"x".repeat(1000)).encode_to_vec().len();
+        let mut shell = Shell::with(|config| config.packet_bytes_max = max);
+        let buffer = TraceConfigBufferConfig { experimental_mode: mode, ..buffer(128) };
+        let config = TraceConfig { buffers: vec![buffer], ..config(&["ds"]) };
+        let (mut producer, consumer) = recording(&mut shell, config);
+        let other = WriterId::new(2);
+        producer.write(&mut shell, WRITER, BUFFER, &[payload("first")]);
+        producer.write(&mut shell, other, BUFFER, &[payload("first of another")]);
+        assert_eq!(payloads(&consumer.read(&mut shell)).len(), 2);
+        let long = payload(&"y".repeat(1001));
+        producer.write(&mut shell, WRITER, BUFFER, &[long]);
+        producer.write(&mut shell, other, BUFFER, &[payload("another")]);
+        let dropped = |packets: &[TracePacket]| -> Vec<(String, Option<u32>)> {
+            let of = |p: &TracePacket| {
+                Some((payloads(std::slice::from_ref(p)).pop()?, p.previous_packet_dropped))
+            };
+            packets.iter().filter_map(of).collect()
+        };
+        let read = dropped(&consumer.read(&mut shell));
+        assert_eq!(read, [("another".into(), None)], "{mode:?}: of another sequence");
+        // Also when it was read in an earlier pass, and once only.
+        producer.write(&mut shell, WRITER, BUFFER, &[payload("next"), payload("last")]);
+        let read = dropped(&consumer.read(&mut shell));
+        assert_eq!(read, [("next".into(), Some(1)), ("last".into(), None)], "{mode:?}");
+        // In one pass, and not valid.
+        let forged = TracePacket { trusted_pid: Some(1), ..payload("forged") };
+        producer.write(
+            &mut shell,
+            WRITER,
+            BUFFER,
+            &[payload("a"), forged, payload("b"), payload("c")],
+        );
+        let read = dropped(&consumer.read(&mut shell));
+        let expected = [("a".into(), None), ("b".into(), Some(1)), ("c".into(), None)];
+        assert_eq!(read, expected, "{mode:?}");
+    }
+}
+
+/// A gap before a packet that is left out is told with the next one.
+#[test]
+fn a_gap_before_a_packet_that_is_left_out_is_kept() {
+    use protos::TraceConfigBufferConfigExperimentalMode as Mode;
+    let mut shell = Shell::new();
+    let buffer =
+        TraceConfigBufferConfig { experimental_mode: Some(Mode::TRACE_BUFFER_V2), ..buffer(128) };
+    let config = TraceConfig { buffers: vec![buffer], ..config(&["ds"]) };
+    let (mut producer, consumer) = recording(&mut shell, config);
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("first")]);
+    consumer.read(&mut shell);
+    // A chunk that is never handed over.
+    producer.fill_chunk(WRITER, BUFFER, &[payload("missing")]);
+    let forged = TracePacket { trusted_pid: Some(1), ..payload("forged") };
+    producer.write(&mut shell, WRITER, BUFFER, &[forged, payload("next")]);
+    let packets = consumer.read(&mut shell);
+    let next = packets.iter().find(|p| matches!(p.data, Some(TracePacketData::ForTesting(_))));
+    let (present, read_gap) = (1, 2);
+    assert_eq!(next.unwrap().previous_packet_dropped, Some(present | read_gap));
+}
+
 #[test]
 fn packets_are_shorter_where_there_is_little_memory() {
     for (memory_bytes, max) in [(1, 1 << 20), (512 << 20, 2 << 20)] {

@@ -21,8 +21,9 @@ use super::shape::{self, Filter};
 use crate::buffer::{EmittedPackets, Packet};
 use crate::marks::Marks;
 use crate::workload::HOSTILE_UID;
-use abi::ids::{BufferId, CallId, SessionId};
+use abi::ids::{BufferId, CallId, ProducerId, SessionId, WriterId};
 use abi::sync::lock;
+use service::buffer::{Identity, loss};
 
 /// Fields of a packet that only the service writes.
 const RESERVED: [u32; 12] = [3, 10, 33, 35, 36, 50, 69, 79, 98, 124, 125, 133];
@@ -43,6 +44,8 @@ pub(super) struct Model {
     compressing: BTreeMap<u64, Vec<u8>>,
     /// Those of them whose pass is for the file.
     for_files: BTreeSet<u64>,
+    /// By session and sequence: what the next packet is to tell of packets that were left out.
+    left_out: BTreeMap<(u64, Sequence), u32>,
     /// Packets that were as expected.
     pub(super) agreed: u64,
 }
@@ -65,6 +68,7 @@ impl Model {
             told_full: BTreeSet::new(),
             compressing: BTreeMap::new(),
             for_files: BTreeSet::new(),
+            left_out: BTreeMap::new(),
             agreed: 0,
         }
     }
@@ -211,7 +215,17 @@ impl Model {
         self.waiting.extend(lock(&self.emitted).drain(..));
         while let Some((buffer, expected)) = self.waiting.pop_front() {
             let here = known.sessions.owner(buffer).is_some_and(|owner| owner.id == session.origin);
-            if here && is_valid(&expected.bytes) && is_right(filter, &expected, packet) {
+            let of = (session.origin, (expected.sequence, expected.identity));
+            let told = Told {
+                left_out: self.left_out.get(&of).copied().unwrap_or(0),
+                // The session and its clones read their buffers apart.
+                is_sure: !known.sessions.all().any(|f| f.is_clone() && f.origin == session.origin),
+            };
+            if here && is_valid(&expected.bytes) && is_right(filter, &expected, told, packet) {
+                if told.left_out != 0 && told.is_sure {
+                    self.left_out.remove(&of);
+                    known.marks.event("a packet tells of one that was left out");
+                }
                 self.agreed += 1;
                 return known.sessions.may_hold(session, expected.identity.uid, buffer);
             }
@@ -244,6 +258,10 @@ impl Model {
         packet: &Packet,
     ) -> Result<(), String> {
         if !is_valid(&packet.bytes) {
+            if let Some(session) = known.sessions.owner(buffer) {
+                let of = (session.origin, (packet.sequence, packet.identity));
+                *self.left_out.entry(of).or_default() |= packet.dropped | loss::PRESENT;
+            }
             return Ok(());
         }
         if let Some(session) = known.sessions.owner(buffer).filter(|s| s.is_limited()) {
@@ -261,12 +279,27 @@ impl Model {
     }
 }
 
+/// The writer of a packet.
+type Sequence = ((ProducerId, WriterId), Identity);
+
+/// What a packet is to tell of others before it that were left out.
+#[derive(Clone, Copy)]
+struct Told {
+    left_out: u32,
+    /// Else it may tell a part of that.
+    is_sure: bool,
+}
+
 /// Whether a packet is the expected one, after the filter.
-fn is_right(filter: Option<Filter>, expected: &Packet, packet: &[u8]) -> bool {
+fn is_right(filter: Option<Filter>, expected: &Packet, told: Told, packet: &[u8]) -> bool {
     let Some(filter) = filter else {
         let suffix = packet.strip_prefix(&expected.bytes[..]);
         let suffix = suffix.and_then(|suffix| TracePacket::decode(suffix).ok());
-        return suffix.is_some_and(|suffix| is_of(&suffix, expected, expected.dropped));
+        let Some(suffix) = suffix else { return false };
+        let (all, dropped) = (expected.dropped | told.left_out, suffix.previous_packet_dropped);
+        let is_all = if told.is_sure { 0 } else { told.left_out };
+        return dropped.unwrap_or(0) | is_all == all
+            && is_of(&suffix, expected, dropped.unwrap_or(0));
     };
     if expected.identity.uid >= HOSTILE_UID.cast_unsigned() {
         // The effect of a filter on invalid messages is not known here.

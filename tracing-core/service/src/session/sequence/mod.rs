@@ -9,7 +9,7 @@
 use protozero::wire::write::Prefix;
 
 use crate::accounts::{Accounts, BufferCharge};
-use crate::buffer::{Identity, SequenceKey};
+use crate::buffer::{Identity, SequenceKey, loss};
 use crate::limits::{self, Limits};
 use abi::ids::{ProducerId, WriterId};
 use abi::map::BlockMap;
@@ -30,6 +30,8 @@ pub(crate) struct SequenceIds {
     own: Known,
     next: u32,
     sequences_per_session_max: usize,
+    /// By owner and writer: what the next packet of a sequence is to tell, as packets before it were left out.
+    left_out: BlockMap<(u32, WriterId), u32>,
     /// What is on an account for them, bytes.
     charged: usize,
     /// Sequences that were copied between maps since the last [`take_moved`](Self::take_moved).
@@ -65,14 +67,15 @@ impl Known {
 impl SequenceIds {
     pub(crate) fn new(limits: &Limits) -> Self {
         let sequences_per_session_max = limits.sequences_per_session_max;
-        let (shared, own) = (Vec::new(), Known::default());
-        Self { shared, own, next: 2, sequences_per_session_max, charged: 0, moved: 0 }
+        let (shared, own, left_out) = (Vec::new(), Known::default(), BlockMap::new());
+        Self { shared, own, next: 2, sequences_per_session_max, left_out, charged: 0, moved: 0 }
     }
 
     /// A copy for a clone. The account of the clone is charged for what the sequences take now.
     pub(crate) fn of_clone(&self) -> Self {
         let (shared, own) = (self.shared.clone(), self.own.clone());
-        Self { shared, own, charged: self.memory_bytes(), moved: 0, ..*self }
+        let left_out = self.left_out.clone();
+        Self { shared, own, left_out, charged: self.memory_bytes(), moved: 0, ..*self }
     }
 
     /// How many are known.
@@ -85,13 +88,14 @@ impl SequenceIds {
         [&self.own].into_iter().chain(self.shared.iter().rev().map(Arc::as_ref))
     }
 
-    /// Makes a clone of it cheap: all that is known is shared then. Returns how many sequences were copied for that.
+    /// Makes a clone of it cheap: all that is known is shared then, but for what is to be told of packets that were
+    /// left out. Returns how many sequences are copied for that.
     pub(crate) fn share(&mut self) -> usize {
+        let mut copied = self.left_out.len();
         let mut last = std::mem::take(&mut self.own);
         if last.ids.is_empty() {
-            return 0;
+            return copied;
         }
-        let mut copied = 0_usize;
         while let Some(older) = self.shared.pop_if(|part| part.ids.len() / 2 <= last.ids.len()) {
             let mut both = Arc::unwrap_or_clone(older);
             both.add(&last);
@@ -104,7 +108,8 @@ impl SequenceIds {
 
     /// About what they take, bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.parts().map(Known::memory_bytes).fold(0, usize::saturating_add)
+        let left_out = self.left_out.len().saturating_mul(limits::SEQUENCE_BYTES);
+        self.parts().map(Known::memory_bytes).fold(left_out, usize::saturating_add)
     }
 
     /// How many sequences were copied between maps since the last call. That took time, for which the caller charges.
@@ -112,14 +117,17 @@ impl SequenceIds {
         std::mem::take(&mut self.moved)
     }
 
-    /// Whether there is room for one more. `charge` puts so many bytes on the account of a user, unless that is full.
+    /// Whether there is room for one sequence more. `charge` is that of [`has_memory`](Self::has_memory).
     fn has_room(&mut self, charge: impl FnOnce(usize) -> bool) -> bool {
         const ONE: usize = limits::SEQUENCE_BYTES + limits::SEQUENCE_OWNER_BYTES;
-        if self.len() >= self.sequences_per_session_max {
-            return false;
-        }
+        self.len() < self.sequences_per_session_max && self.has_memory(ONE, charge)
+    }
+
+    /// Whether there is memory for `more` bytes. `charge` puts so many bytes on the account of a user, unless that is
+    /// full.
+    fn has_memory(&mut self, more: usize, charge: impl FnOnce(usize) -> bool) -> bool {
         let bytes_max = self.charged.saturating_add(limits::SEQUENCES_PIECE_BYTES);
-        if self.memory_bytes().saturating_add(ONE) <= bytes_max {
+        if self.memory_bytes().saturating_add(more) <= bytes_max {
             return true;
         }
         let is_charged = charge(limits::SEQUENCES_PIECE_BYTES);
@@ -142,6 +150,15 @@ impl SequenceIds {
 
     fn owner(&self, owner: (ProducerId, Identity)) -> Option<u32> {
         self.parts().find_map(|part| part.owners.get(&owner)).copied()
+    }
+
+    /// What the next packet of a sequence is to tell of packets that were left out.
+    fn take_left_out(&mut self, sequence: SequenceKey) -> u32 {
+        if self.left_out.is_empty() {
+            return 0;
+        }
+        let owner = self.owner((sequence.producer, sequence.identity));
+        owner.and_then(|owner| self.left_out.remove(&(owner, sequence.writer))).unwrap_or(0)
     }
 
     fn known(&self, sequence: SequenceKey) -> Option<u32> {
@@ -197,6 +214,8 @@ impl SequenceIds {
             _ => last.insert((*owner, counts.contains_key(owner))).1,
         });
         owners.retain(|_, owner| counts.contains_key(owner));
+        // A reader knows nothing of a sequence with a new number.
+        self.left_out.retain(|(owner, _), _| counts.contains_key(owner));
     }
 }
 
@@ -218,6 +237,20 @@ impl Numbering<'_> {
             ids.forget();
         }
         ids.add(sequence)
+    }
+
+    /// A packet of a sequence is left out, before which `dropped` was lost: the next one is to tell both.
+    #[cold]
+    pub(crate) fn leave_out(&mut self, sequence: SequenceKey, dropped: u32) {
+        self.id(sequence);
+        let Self { ids, charge, accounts } = self;
+        if !ids.has_memory(limits::SEQUENCE_BYTES, |bytes| charge.add(bytes, accounts).is_ok()) {
+            ids.forget();
+            self.id(sequence);
+        }
+        let Some(owner) = self.ids.owner((sequence.producer, sequence.identity)) else { return };
+        let told = self.ids.left_out.get_or_insert_with((owner, sequence.writer), || 0);
+        *told |= dropped | loss::PRESENT;
     }
 }
 
@@ -278,8 +311,9 @@ impl TrustedFields {
         sequence: SequenceKey,
         dropped: u32,
     ) -> &Suffix {
+        let mut dropped = dropped;
         if self.sequence != Some(sequence) {
-            self.encode(ids, sequence);
+            dropped |= self.encode(ids, sequence);
         }
         if dropped == 0 { &self.plain } else { self.after_loss(dropped) }
     }
@@ -293,7 +327,20 @@ impl TrustedFields {
     }
 
     #[cold]
-    fn encode(&mut self, ids: &mut Numbering<'_>, sequence: SequenceKey) {
+    /// A packet is left out: its sequence is looked up again for the next one.
+    pub(crate) fn leave_out(
+        &mut self,
+        ids: &mut Numbering<'_>,
+        sequence: SequenceKey,
+        dropped: u32,
+    ) {
+        self.sequence = None;
+        ids.leave_out(sequence, dropped);
+    }
+
+    /// Returns what is to be told of packets of the sequence that were left out.
+    #[cold]
+    fn encode(&mut self, ids: &mut Numbering<'_>, sequence: SequenceKey) -> u32 {
         let Identity { uid, pid, machine_id } = sequence.identity;
         self.sequence = Some(sequence);
         let mut fields = Prefix::new();
@@ -310,6 +357,7 @@ impl TrustedFields {
             fields.uint(98, machine_id.into());
         }
         self.plain = Suffix(fields);
+        ids.ids.take_left_out(sequence)
     }
 }
 

@@ -20,6 +20,17 @@ impl Paid {
     }
 }
 
+impl Paid {
+    fn place_of(&self, sequence: SequenceKey) -> (u32, WriterId) {
+        (self.ids.owner((sequence.producer, sequence.identity)).unwrap(), sequence.writer)
+    }
+
+    fn leave_out(&mut self, sequence: SequenceKey, dropped: u32) {
+        let Self { ids, charge, accounts } = self;
+        Numbering { ids, charge, accounts }.leave_out(sequence, dropped);
+    }
+}
+
 impl SequenceIds {
     /// Without an account.
     fn id(&mut self, sequence: SequenceKey) -> u32 {
@@ -165,4 +176,39 @@ fn a_user_without_memory_has_few_sequences() {
     assert!(session.accounts.refused_to(User::local(42), Resource::Buffers) > 0, "it is counted");
     assert!((100_000..400_000).contains(&moved), "{moved} were moved");
     assert_eq!(session.id(lone), number, "that of the producer with few sequences is kept");
+}
+
+/// What is to be told of packets that were left out is on the account, too, and a clone tells it as well.
+#[test]
+fn what_was_left_out_is_told_once() {
+    let mut session = Paid::new(0);
+    for number in 0..5000 {
+        session.leave_out(key(number), 4);
+        session.leave_out(key(number), 16);
+        let (takes, charged) = (session.ids.memory_bytes(), session.charge.bytes());
+        assert!(takes <= charged + limits::SEQUENCES_PIECE_BYTES);
+    }
+    assert!(
+        session.ids.memory_bytes() >= 2 * 5000 * limits::SEQUENCE_BYTES,
+        "two entries for each"
+    );
+    assert_eq!(session.ids.share(), 5000, "a clone copies them");
+    let mut clone = session.ids.of_clone();
+    for ids in [&mut session.ids, &mut clone] {
+        assert_eq!(ids.take_left_out(key(7)), 1 | 4 | 16);
+        assert_eq!(ids.take_left_out(key(7)), 0);
+        assert_eq!(ids.take_left_out(key(6000)), 0);
+    }
+}
+
+/// A sequence with a new number tells nothing of the one with the old number.
+#[test]
+fn what_was_left_out_is_forgotten_with_its_sequence() {
+    let limits = Limits { sequences_per_session_max: 8, ..Limits::DEFAULT };
+    let mut session = Paid { ids: SequenceIds::new(&limits), ..Paid::new(0) };
+    for number in 0..100 {
+        session.leave_out(key(number), 0);
+        assert!(session.ids.left_out.len() <= session.ids.len() && session.ids.len() <= 8);
+        assert!(session.ids.left_out.contains_key(&session.place_of(key(number))));
+    }
 }
