@@ -122,6 +122,11 @@ impl Buffers {
         Ok(id)
     }
 
+    /// Whether so many more can be added.
+    pub(crate) fn has_numbers(&self, more: usize) -> bool {
+        self.by_id.len().saturating_add(more) <= u16::MAX.into()
+    }
+
     /// The next number after the last one given out that is free.
     fn next_id(&mut self) -> Result<BufferId, SessionError> {
         let steps = (1..=u16::MAX).chain([0]);

@@ -9,6 +9,7 @@ use crate::accounts::{BufferCharge, Resource};
 use crate::buffer::{BufferLimits, Policy, TraceBuffer, Version};
 use crate::compression_queue::BegunPass;
 use crate::consumers::Consumer;
+use crate::ledger::OfSession;
 use crate::limits::{Limits, WRITER_BYTES};
 use crate::producers::Producer;
 use crate::work::Todo;
@@ -34,6 +35,10 @@ pub struct SessionView {
     pub buffers: Vec<BufferId>,
     /// Its ledger tells that its file was full.
     pub file_was_full: bool,
+    /// Its ledger tells that a clone took its buffers, and was not made.
+    pub clone_failed: bool,
+    /// A clone of it is not made yet.
+    pub clone_pending: bool,
 }
 
 /// What a service holds, in numbers: for checks that its memory is bounded.
@@ -306,7 +311,9 @@ impl Service {
     pub fn view(&self, id: SessionId) -> Option<SessionView> {
         let session = self.sessions.get(id)?;
         Some(SessionView {
-            file_was_full: session.ledger.file_was_full(),
+            file_was_full: session.ledger.has_of_session(OfSession::FileFull),
+            clone_pending: self.clones.is_pending_of(id),
+            clone_failed: session.ledger.has_of_session(OfSession::CloneFailed),
             uid: session.uid,
             consumer: session.consumer,
             uuid: session.uuid,

@@ -108,7 +108,7 @@ pub(super) struct Reader {
     pub(super) filtered: bool,
     /// Other consumers have read this session before, so a sequence may begin with any packet.
     pub(super) came_late: bool,
-    /// Cloning empties buffers. Buffers of version 2 do not mark that.
+    /// Clones took or cleared buffers. Buffers of version 2 do not mark that.
     pub(super) emptied: bool,
 }
 

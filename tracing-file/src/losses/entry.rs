@@ -15,6 +15,9 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
     if let Some(why) = why_not_recorded(reason) {
         return not_recorded(entry, &who, why);
     }
+    if let Some(triggers) = of_triggers(reason, entry, &who) {
+        return triggers;
+    }
     match reason {
         Reason::REASON_LEFT_UNFINISHED => {
             format!("{} that {who} had not handed over when it was gone", amount(entry, PACKETS))
@@ -49,10 +52,16 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
         Reason::REASON_FILE_FULL => {
             "what came after the file was as long as it may be (max_file_size_bytes)".to_owned()
         }
-        Reason::REASON_SNAPSHOT_NOT_TAKEN => snapshots(entry, &who),
-        Reason::REASON_TRIGGERS_DROPPED => {
-            let triggers = amount(entry, ("trigger", "triggers"));
-            format!("{triggers} of {who}: the session had as many as it keeps until it is read")
+        Reason::REASON_STOPPED_LATE => late(entry, &who),
+        Reason::REASON_CLONE_FAILED => {
+            let packets = amount(entry, PACKETS);
+            format!("{packets} of buffers that a clone took and was not made (transfer_on_clone)")
+        }
+        Reason::REASON_EVENTS_DROPPED => {
+            let events = amount(entry, ("state change", "state changes"));
+            format!(
+                "{events} of other sessions: the session had as many as it keeps until it is read"
+            )
         }
         Reason::REASON_OTHERS => {
             format!("losses of other programs: {}", entry.count.unwrap_or(0))
@@ -115,9 +124,36 @@ fn refused_chunks(entry: &LossLedgerEntry, who: &str) -> String {
     )
 }
 
-fn snapshots(entry: &LossLedgerEntry, who: &str) -> String {
-    let snapshots = amount(entry, ("snapshot", "snapshots"));
-    format!("{snapshots} that triggers of {who} asked for: too many waited, or nobody took them")
+fn late(entry: &LossLedgerEntry, who: &str) -> String {
+    let source = entry.data_source_name.as_deref().unwrap_or("a data source");
+    let packets = amount(entry, PACKETS);
+    format!(
+        "{packets} of {source} of {who}, which had not stopped in time (data_source_stop_timeout_ms)"
+    )
+}
+
+/// A loss of triggers, if the reason is one for that.
+fn of_triggers(reason: Reason, entry: &LossLedgerEntry, who: &str) -> Option<String> {
+    let triggers = || amount(entry, ("trigger", "triggers"));
+    let text = match reason {
+        Reason::REASON_SNAPSHOT_NOT_TAKEN => {
+            let snapshots = amount(entry, ("snapshot", "snapshots"));
+            format!(
+                "{snapshots} that triggers of {who} asked for: too many waited, or nobody took them"
+            )
+        }
+        Reason::REASON_TRIGGERS_DROPPED => {
+            format!("{} of {who}: the session had as many as it keeps until it is read", triggers())
+        }
+        Reason::REASON_TRIGGER_NOT_MATCHED => {
+            format!(
+                "{} of {who} without effect, because to match its name took too long",
+                triggers()
+            )
+        }
+        _ => return None,
+    };
+    Some(text)
 }
 
 const PACKETS: (&str, &str) = ("packet", "packets");

@@ -182,6 +182,22 @@ fn losses_of_the_ledger() {
         line(Reason::REASON_SNAPSHOT_NOT_TAKEN, 2, false, None),
         "2 snapshots that triggers of game (pid 7) asked for: too many waited, or nobody took them"
     );
+    assert_eq!(
+        line(Reason::REASON_STOPPED_LATE, 0, true, Some("ds")),
+        "perhaps packets of ds of game (pid 7), which had not stopped in time (data_source_stop_timeout_ms)"
+    );
+    assert_eq!(
+        line(Reason::REASON_CLONE_FAILED, 0, true, None),
+        "perhaps packets of buffers that a clone took and was not made (transfer_on_clone)"
+    );
+    assert_eq!(
+        line(Reason::REASON_TRIGGER_NOT_MATCHED, 1, false, None),
+        "1 trigger of game (pid 7) without effect, because to match its name took too long"
+    );
+    assert_eq!(
+        line(Reason::REASON_EVENTS_DROPPED, 1, false, None),
+        "1 state change of other sessions: the session had as many as it keeps until it is read"
+    );
     let full = line(Reason::REASON_FILE_FULL, 0, true, None);
     assert_eq!(full, "what came after the file was as long as it may be (max_file_size_bytes)");
     assert_eq!(line(Reason::REASON_OTHERS, 4, false, None), "losses of other programs: 4");

@@ -181,6 +181,17 @@ impl TraceBuffer {
         self.common().policy
     }
 
+    /// It takes chunks and patches again.
+    pub(crate) fn set_writable(&mut self) {
+        self.read_only = false;
+    }
+
+    /// Whether nothing ever came, not even what was refused.
+    pub(crate) fn is_untouched(&self) -> bool {
+        let stats = self.stats();
+        *stats == Stats { buffer_size: stats.buffer_size, ..Stats::default() }
+    }
+
     /// Whether a chunk was ever stored.
     #[must_use]
     pub fn has_data(&self) -> bool {

@@ -5,7 +5,7 @@ use crate::accounts::User;
 use crate::effect_queue::Caller;
 use crate::limits;
 use crate::session::read::PassContext;
-use crate::session::{enable, flush, pending_clone, start, stop, write};
+use crate::session::{clone, enable, flush, pending_clone, start, stop, write};
 use crate::step::Step;
 use crate::triggers;
 use crate::work::Todo;
@@ -90,6 +90,9 @@ impl Service {
     /// On a step that nothing runs: an error of the service, whatever peers did.
     fn run_session_step(&mut self, step: Step) {
         let Some(id) = step.session() else { unreachable!("nothing runs {step:?}") };
+        if let Step::CloneWritten { error: Some(_), .. } | Step::FailCloneReply { .. } = step {
+            clone::note_failed(id, &mut self.sessions, &mut self.cx);
+        }
         let Some(session) = self.sessions.get_mut(id) else {
             return flush::refuse_without_session(step, &mut self.cx);
         };
@@ -142,7 +145,9 @@ impl Service {
         match step {
             Step::CopyPiece => clones.copy_piece(buffers, cx),
             Step::FinishClone(clone) => clones.finish(clone, sessions, consumers, buffers, cx),
-            Step::EndClone { clone, error } => clones.end(clone, error, consumers, buffers, cx),
+            Step::EndClone { clone, error } => {
+                clones.end(clone, error, sessions, consumers, buffers, cx);
+            }
             Step::FailClonesOf { session, reason } => {
                 clones.fail_of_source(session, &reason, cx);
             }

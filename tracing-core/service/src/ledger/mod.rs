@@ -6,7 +6,8 @@
 //!   instances not set up, or not recorded ─────┤    (of a session)  └──> clones of the session
 //!   packets that are left out ─────────────────┤
 //!   packets that writers dropped, as they tell ┤
-//!   triggers that are not kept or not told ────┘
+//!   triggers that are not kept or not told ────┤
+//!   buffers that a clone took in vain ─────────┘
 //! ```
 //!
 //! The contract: what a producer of a running session wrote is in the trace, in a counter of a buffer (`TraceStats`:
@@ -36,7 +37,8 @@ use abi::ids::{ClientId, ProducerId};
 use abi::map::BlockMap;
 use abi::sync::Arc;
 
-/// Why a producer lost something. Two more reasons are in [`Ledger::to_proto`] alone: they are of no producer.
+/// Why a producer lost something. One more reason is in [`Ledger::to_proto`] alone, and those of [`OfSession`] are of no
+/// producer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reason {
     /// A producer was gone, and left packets that it had not handed over or not finished.
@@ -77,6 +79,32 @@ pub(crate) enum Reason {
     TriggersDropped,
     /// Writers of a producer dropped packets, and it told how many.
     Dropped,
+    /// An instance of a producer had not told that it stopped when the session ended.
+    StoppedLate,
+    /// A producer activated a trigger, and to match its name took too long.
+    TriggerNotMatched,
+}
+
+/// Why a session lost something that is of no producer: each has one entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum OfSession {
+    /// The file is full: nobody counts what does not get into it.
+    FileFull,
+    /// A clone took buffers, was not made, and could not put them back.
+    CloneFailed,
+    /// State changes of other sessions were not kept until they are read.
+    EventsDropped,
+}
+
+impl OfSession {
+    fn to_proto(self) -> (LossLedgerReason, LossLedgerUnit) {
+        use {LossLedgerReason as R, LossLedgerUnit as U};
+        match self {
+            Self::FileFull => (R::REASON_FILE_FULL, U::UNIT_PACKETS),
+            Self::CloneFailed => (R::REASON_CLONE_FAILED, U::UNIT_PACKETS),
+            Self::EventsDropped => (R::REASON_EVENTS_DROPPED, U::UNIT_EVENTS),
+        }
+    }
 }
 
 impl From<Cut> for Reason {
@@ -113,6 +141,8 @@ impl Reason {
             Self::SnapshotNotTaken => (R::REASON_SNAPSHOT_NOT_TAKEN, U::UNIT_SNAPSHOTS),
             Self::Dropped => (R::REASON_DROPPED, U::UNIT_PACKETS),
             Self::TriggersDropped => (R::REASON_TRIGGERS_DROPPED, U::UNIT_TRIGGERS),
+            Self::StoppedLate => (R::REASON_STOPPED_LATE, U::UNIT_PACKETS),
+            Self::TriggerNotMatched => (R::REASON_TRIGGER_NOT_MATCHED, U::UNIT_TRIGGERS),
         }
     }
 }
@@ -207,8 +237,7 @@ pub(crate) struct Ledger {
     by_user: BlockMap<User, usize>,
     of_users: usize,
     others: Option<Entry>,
-    /// The entry that says that the file is full.
-    file_full: Option<Entry>,
+    of_session: BlockMap<OfSession, Entry>,
 }
 
 impl Ledger {
@@ -241,16 +270,19 @@ impl Ledger {
         others.last_ns = last_ns;
     }
 
-    /// The file of the session is full: nobody counts what does not get into it.
-    pub(crate) fn note_file_full(&mut self, at_ns: u64) {
-        let amount = Amount { count: 0, at_least: true };
+    /// Adds a loss at `at_ns`, boot time, that is of no producer.
+    pub(crate) fn add_of_session(&mut self, reason: OfSession, amount: Amount, at_ns: u64) {
         let (first_ns, last_ns) = (at_ns, at_ns);
-        self.file_full.get_or_insert(Entry { who: None, source: None, amount, first_ns, last_ns });
+        let none =
+            || Entry { who: None, source: None, amount: Amount::default(), first_ns, last_ns };
+        let entry = self.of_session.get_or_insert_with(reason, none);
+        entry.amount.add(amount);
+        entry.last_ns = at_ns;
     }
 
-    /// See [`note_file_full`](Self::note_file_full).
-    pub(crate) fn file_was_full(&self) -> bool {
-        self.file_full.is_some()
+    /// Whether it has a loss that is of no producer.
+    pub(crate) fn has_of_session(&self, reason: OfSession) -> bool {
+        self.of_session.contains_key(&reason)
     }
 
     fn has_room(&self, user: User, is_unlimited: bool) -> bool {
@@ -261,7 +293,7 @@ impl Ledger {
 
     /// How many entries it has.
     pub(crate) fn len(&self) -> usize {
-        let more = [&self.others, &self.file_full].into_iter().flatten().count();
+        let more = self.of_session.len().saturating_add(self.others.iter().count());
         self.entries.len().saturating_add(more)
     }
 
@@ -273,9 +305,9 @@ impl Ledger {
         let own = self.entries.iter().map(|((_, reason), entry)| entry.to_proto(reason.to_proto()));
         let others = (LossLedgerReason::REASON_OTHERS, LossLedgerUnit::UNIT_LOSSES);
         let others = self.others.iter().map(|entry| entry.to_proto(others));
-        let file_full = (LossLedgerReason::REASON_FILE_FULL, LossLedgerUnit::UNIT_PACKETS);
-        let file_full = self.file_full.iter().map(|entry| entry.to_proto(file_full));
-        let mut entries: Vec<LossLedgerEntry> = own.chain(others).chain(file_full).collect();
+        let of_session =
+            self.of_session.iter().map(|(reason, entry)| entry.to_proto(reason.to_proto()));
+        let mut entries: Vec<LossLedgerEntry> = own.chain(others).chain(of_session).collect();
         entries.sort_by_key(|entry| entry.first_timestamp);
         Some(LossLedger { entries, ..Default::default() })
     }

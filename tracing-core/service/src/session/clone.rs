@@ -33,6 +33,7 @@ use crate::consumers::Consumers;
 use crate::context::Context;
 use crate::error::{CloneError, SessionError};
 use crate::input::FileError;
+use crate::ledger::{Amount, OfSession};
 use crate::limits;
 use crate::step::Step;
 use crate::timers::TimerKind;
@@ -85,6 +86,11 @@ impl Clones {
     /// Whether a clone takes a copy of the session's file, to which nothing may be written meanwhile.
     pub(crate) fn holds_file(&self, id: SessionId) -> bool {
         self.pending.values().any(|c| c.source == id && c.file.is_some() && !c.is_taken())
+    }
+
+    /// Whether a clone of this session is not made yet.
+    pub(crate) fn is_pending_of(&self, id: SessionId) -> bool {
+        self.of_source(id).next().is_some()
     }
 
     pub(crate) fn end_turn(&mut self) {
@@ -199,6 +205,9 @@ impl Clones {
         }
         let mut charge = BufferCharge::new(session.uid);
         charge.raise_to(beside, accounts).map_err(CloneError::NoRoom)?;
+        if !fresh.is_empty() {
+            self.note_places_taken(source);
+        }
         let since = buffers.retired_so_far();
         for (id, is_copied, fresh) in fresh {
             match is_copied {
@@ -273,6 +282,9 @@ impl Clones {
     ) -> Option<usize> {
         let FlushedGroup { clone: clone_id, group, success } = flushed;
         let at_ns = cx.now.boot_ns;
+        if group == BufferGroup::Transferred && piece.from == 0 {
+            self.note_places_taken(self.source_of(clone_id)?);
+        }
         let clone = self.pending.get_mut(&clone_id)?;
         let source = sessions.get_mut(clone.source)?;
         let all = source.config.buffers.iter().zip(&source.buffers).enumerate();
@@ -392,39 +404,38 @@ impl Clones {
             let error = Some(CloneError::Attached);
             return cx.then(Step::EndClone { clone: clone_id, error });
         }
-        let Some(mut clone) = self.pending.remove(&clone_id) else { return };
-        let mut ids = Vec::new();
-        for part in std::mem::take(&mut clone.parts).into_values() {
-            let Some(buffer) = part.into_buffer() else { continue };
-            match buffers.add(buffer) {
-                Ok(id) => ids.push(id),
-                Err(error) => {
-                    for id in ids {
-                        buffers.remove(id);
-                    }
-                    self.pending.insert(clone_id, clone);
-                    let error = Some(error.into());
-                    return cx.then(Step::EndClone { clone: clone_id, error });
-                }
-            }
+        // Before anything is taken out of the clone, which may give it back to its source.
+        if !buffers.has_numbers(clone.parts.len()) {
+            let error = Some(SessionError::TooManyServiceBuffers.into());
+            return cx.then(Step::EndClone { clone: clone_id, error });
         }
+        let Some(mut clone) = self.pending.remove(&clone_id) else { return };
+        let parts = std::mem::take(&mut clone.parts).into_values();
+        let ids = parts.filter_map(Part::into_buffer).filter_map(|b| buffers.add(b).ok()).collect();
         make_clone(clone, ids, sessions, consumers, cx);
         cx.then(Step::ContinueFile(source));
     }
 
-    /// Gives up a clone that is not made yet.
+    /// Gives up a clone that is not made yet. Its source gets back what was taken of it, or its ledger tells.
     pub(crate) fn end(
         &mut self,
         clone_id: CloneId,
         error: Option<CloneError>,
+        sessions: &mut Sessions,
         consumers: &mut Consumers,
         buffers: &mut Buffers,
         cx: &mut Context,
     ) {
         let Some(clone) = self.pending.remove(&clone_id) else { return };
         let since = buffers.retired_so_far();
-        for part in clone.parts.into_values() {
-            part.abandon(buffers);
+        let mut source = sessions.get_mut(clone.source);
+        let mut is_lost = false;
+        for (index, part) in clone.parts {
+            let id = source.as_ref().and_then(|source| source.buffers.get(index)).copied();
+            is_lost |= part.abandon(id, buffers);
+        }
+        if let Some(source) = source.as_mut().filter(|_| is_lost) {
+            note_lost(source, cx);
         }
         buffers.settle(clone.buffer_charge, since, &mut cx.accounts);
         match clone.file {
@@ -511,6 +522,13 @@ impl Clones {
         }
     }
 
+    /// The buffers of a session are taken or emptied: what clones took of them before does not go back there.
+    fn note_places_taken(&mut self, source: SessionId) {
+        for clone in self.pending.values_mut().filter(|clone| clone.source == source) {
+            clone.parts.values_mut().for_each(Part::note_place_taken);
+        }
+    }
+
     fn of_source(&self, source: SessionId) -> impl Iterator<Item = (CloneId, &PendingClone)> {
         let all = self.pending.iter().map(|(clone_id, clone)| (*clone_id, clone));
         all.filter(move |(_, clone)| clone.source == source)
@@ -533,6 +551,25 @@ fn reserve(
     });
     charge.raise_to(bytes, &mut cx.accounts).map_err(CloneError::NoRoom)?;
     Ok(charge)
+}
+
+/// A clone took buffers of a session, and is given up.
+fn note_lost(source: &mut Session, cx: &mut Context) {
+    let id = source.id;
+    cx.out.about = Some(source.uid);
+    cx.out.error(format!("session {id}: a clone took its buffers (transfer_on_clone) and failed"));
+    source.ledger.add_of_session(OfSession::CloneFailed, Amount::PERHAPS, cx.now.boot_ns);
+}
+
+/// A clone that was made is given up before its consumer was told of it: what it took of its source is lost.
+pub(crate) fn note_failed(id: SessionId, sessions: &mut Sessions, cx: &mut Context) {
+    let Some(clone) = sessions.get(id) else { return };
+    let Some((source, ..)) = &*clone.clone_reply else { return };
+    let is_taken = |config: &_| BufferGroup::of(config) == BufferGroup::Transferred;
+    let (source, has_taken) = (*source, clone.config.buffers.iter().any(is_taken));
+    if let Some(source) = sessions.get_mut(source).filter(|_| has_taken) {
+        note_lost(source, cx);
+    }
 }
 
 /// The timer of a copy: its file is a pipe that nobody reads, or on a disk that is too slow.

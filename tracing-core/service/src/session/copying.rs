@@ -28,9 +28,19 @@ pub(crate) struct Part {
     bytes: PartBytes,
 }
 
+/// The buffer that is in the place of one that a clone took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// The fresh one that came there.
+    Fresh,
+    /// Perhaps another one: what was taken would come behind newer packets.
+    Other,
+}
+
 #[derive(Debug)]
 enum PartBytes {
     Whole(TraceBuffer),
+    Taken(TraceBuffer, Place),
     Copying(UnfinishedClone, CopySource),
 }
 
@@ -60,7 +70,14 @@ impl Part {
     ) -> Option<Self> {
         let mut taken = buffers.replace(id, buffers.fresh(id, config).ok()?)?;
         taken.set_read_only();
-        Some(Self { at_ns, bytes: PartBytes::Whole(taken) })
+        Some(Self { at_ns, bytes: PartBytes::Taken(taken, Place::Fresh) })
+    }
+
+    /// The buffers of the source are taken or emptied again.
+    pub(crate) fn note_place_taken(&mut self) {
+        if let PartBytes::Taken(_, place) = &mut self.bytes {
+            *place = Place::Other;
+        }
     }
 
     pub(crate) fn is_copying(&self) -> bool {
@@ -76,7 +93,7 @@ impl Part {
         let at_ns = self.at_ns;
         let (unfinished, source) = match self.bytes {
             PartBytes::Copying(unfinished, source) => (unfinished, source),
-            whole @ PartBytes::Whole(_) => {
+            whole @ (PartBytes::Whole(_) | PartBytes::Taken(..)) => {
                 return (Copied::Whole, Some(Self { at_ns, bytes: whole }));
             }
         };
@@ -99,22 +116,46 @@ impl Part {
     /// The buffer, if all of it is copied.
     pub(crate) fn into_buffer(self) -> Option<TraceBuffer> {
         match self.bytes {
-            PartBytes::Whole(buffer) => Some(buffer),
+            PartBytes::Whole(buffer) | PartBytes::Taken(buffer, _) => Some(buffer),
             PartBytes::Copying(..) => None,
         }
     }
 
-    /// The clone is given up.
-    pub(crate) fn abandon(self, buffers: &mut Buffers) {
+    /// The clone is given up. What was taken goes back to the place of buffer `id` of the source, if nothing came there
+    /// meanwhile. Returns whether something of the source is lost.
+    pub(crate) fn abandon(self, id: Option<BufferId>, buffers: &mut Buffers) -> bool {
         let (unfinished, source) = match self.bytes {
             PartBytes::Copying(unfinished, source) => (unfinished, source),
-            PartBytes::Whole(buffer) => return buffers.retire(buffer),
+            PartBytes::Whole(buffer) => {
+                buffers.retire(buffer);
+                return false;
+            }
+            PartBytes::Taken(buffer, place) => {
+                let id = id.filter(|_| place == Place::Fresh);
+                return Self::put_back(buffer, id, buffers);
+            }
         };
         if let Some(buffer) = buffers.copy_source(source) {
             let memory = buffer.abandon_clone(unfinished);
             buffers.retire_memory(memory);
         }
         buffers.release_copy_source(source);
+        false
+    }
+
+    /// Returns whether something is lost.
+    fn put_back(mut taken: TraceBuffer, id: Option<BufferId>, buffers: &mut Buffers) -> bool {
+        let is_untouched = |id: &BufferId| buffers.get(*id).is_some_and(TraceBuffer::is_untouched);
+        let Some(id) = id.filter(is_untouched) else {
+            let is_lost = taken.has_data();
+            buffers.retire(taken);
+            return is_lost;
+        };
+        taken.set_writable();
+        if let Some(fresh) = buffers.replace(id, taken) {
+            buffers.retire(fresh);
+        }
+        false
     }
 
     /// The buffer that it is copied from is detached, and has this number now.

@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::effect_queue::EffectQueue;
 use crate::error::CloneError;
 use crate::input::FileError;
+use crate::ledger::{Amount, OfSession};
 use crate::limits;
 use crate::step::Step;
 use crate::timers::{TimerKind, Timers};
@@ -120,7 +121,7 @@ fn write_piece(
     let (bytes, full) = sink.finish();
     let id = session.id.get();
     if full {
-        session.ledger.note_file_full(now.boot_ns);
+        session.ledger.add_of_session(OfSession::FileFull, Amount::PERHAPS, now.boot_ns);
     }
     let Some(file) = session.file.as_mut() else { return full };
     let after = file.after_pass(bytes.len(), full);

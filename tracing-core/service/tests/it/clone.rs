@@ -289,6 +289,70 @@ fn clone_transfer_flush() {
     assert_eq!(payloads(&clone.read(&mut shell)), ["a", "b 1", "b 2"]);
 }
 
+fn losses_of_clones(
+    shell: &mut Shell,
+    consumer: &MockConsumer,
+) -> Vec<(Option<u64>, Option<bool>)> {
+    let entries = ledger::ledger(shell, consumer).into_iter();
+    let failed = Some(protos::LossLedgerReason::REASON_CLONE_FAILED);
+    let of_clones = entries.filter(|entry| entry.reason == failed);
+    of_clones.map(|entry| (entry.count, entry.at_least)).collect()
+}
+
+/// What a clone took goes back to its source if the clone fails, unless newer packets would be before it.
+#[test]
+fn a_transferred_buffer_goes_back_if_the_clone_fails() {
+    for comes in [false, true] {
+        let mut shell = Shell::new();
+        let (mut a, b, consumer) = two_producers(&mut shell, two_buffers());
+        a.write(&mut shell, WRITER, TRANSFERRED, &[payload("a")]);
+        let (clone, call) = ask(&mut shell, 0, None);
+        a.ack_flush(&mut shell, 1);
+        if comes {
+            a.write(&mut shell, WRITER, TRANSFERRED, &[payload("b")]);
+        }
+        assert_eq!(clone.cloned(&mut shell, call), None);
+        clone.disconnect(&mut shell);
+        a.write(&mut shell, WRITER, TRANSFERRED, &[payload("c")]);
+        let (read, told) = match comes {
+            false => (["a", "c"], &[][..]),
+            true => (["b", "c"], &[(Some(0), Some(true))][..]),
+        };
+        assert_eq!(losses_of_clones(&mut shell, &consumer), told);
+        assert_eq!(payloads(&consumer.read(&mut shell)), read);
+        // The next clone gets what is there then.
+        b.ack_flush(&mut shell, 2);
+        a.write(&mut shell, WRITER, TRANSFERRED, &[payload("d")]);
+        let (clone, call) = ask(&mut shell, 0, None);
+        a.ack_flush(&mut shell, 3);
+        b.ack_flush(&mut shell, 4);
+        done(&mut shell, &clone, call);
+        assert_eq!(payloads(&clone.read(&mut shell)), ["d"]);
+        assert_eq!(losses_of_clones(&mut shell, &consumer), told);
+    }
+}
+
+/// The second clone took what came behind the first one: the first one does not put its packets behind that.
+#[test]
+fn two_clones_with_transferred_buffers_fail() {
+    let mut shell = Shell::new();
+    let (mut a, _b, consumer) = two_producers(&mut shell, two_buffers());
+    a.write(&mut shell, WRITER, TRANSFERRED, &[payload("a")]);
+    let (first, _) = ask(&mut shell, 0, None);
+    a.ack_flush(&mut shell, 1);
+    a.write(&mut shell, WRITER, TRANSFERRED, &[payload("b"), payload("c")]);
+    assert_eq!(payloads(&consumer.read(&mut shell)), ["b", "c"]);
+    let (second, _) = ask(&mut shell, 0, None);
+    a.ack_flush(&mut shell, 4);
+    first.disconnect(&mut shell);
+    let perhaps = [(Some(0), Some(true))];
+    assert_eq!(losses_of_clones(&mut shell, &consumer), perhaps);
+    second.disconnect(&mut shell);
+    assert_eq!(payloads(&consumer.read(&mut shell)), Vec::<String>::new());
+    a.write(&mut shell, WRITER, TRANSFERRED, &[payload("d")]);
+    assert_eq!(payloads(&consumer.read(&mut shell)), ["d"]);
+}
+
 #[test]
 fn clone_session_by_name() {
     let mut shell = Shell::new();

@@ -192,6 +192,35 @@ fn a_clone_whose_file_cannot_be_written() {
     }
 }
 
+/// A clone that took a buffer gives it back if the file cannot be copied. Once the clone is made it cannot.
+#[test]
+fn what_a_clone_took_whose_file_cannot_be_written() {
+    for (number, told, read) in [(0, 0, &["x"][..]), (1, 1, &[]), (2, 0, &[])] {
+        let mut shell = Shell::new();
+        let mut config = TraceConfig {
+            write_into_file: Some(true),
+            file_write_period_ms: Some(100_000),
+            flush_timeout_ms: Some(10),
+            ..config(&["ds"])
+        };
+        config.buffers[0].transfer_on_clone = Some(true);
+        let (mut producer, consumer, file) = started(&mut shell, config);
+        producer.write(&mut shell, WRITER, BUFFER, &[payload("x")]);
+        shell.fail_file_op = Some(shell.file_ops + number);
+        let copy = shell.open_file();
+        let (clone, call) = ask(&mut shell, 0, Some(copy));
+        shell.advance_ms(10);
+        let is_made = clone.cloned(&mut shell, call).unwrap().success == Some(true);
+        assert_eq!(is_made, number == 2);
+        let entries = ledger::ledger(&mut shell, &consumer);
+        let failed = Some(protos::LossLedgerReason::REASON_CLONE_FAILED);
+        assert_eq!(entries.iter().filter(|entry| entry.reason == failed).count(), told, "{number}");
+        shell.fail_file_op = None;
+        consumer.disable(&mut shell);
+        assert_eq!(payloads(&in_file(&shell, file)), read, "{number}");
+    }
+}
+
 /// A clone into a pipe that nobody reads delays the file of its source for a limited time, which is shorter when the
 /// source ends.
 #[test]

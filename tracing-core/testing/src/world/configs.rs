@@ -186,10 +186,13 @@ pub(super) fn target(config: &TraceConfig, source: &DataSourceConfig) -> usize {
     by_name.unwrap_or(source.target_buffer.unwrap_or(0) as usize)
 }
 
-/// Whether cloning empties some buffer.
+/// Whether a clone that is made empties some buffer, or one that is asked for.
 pub(super) fn empties(config: &TraceConfig) -> bool {
-    let empties = |b: &TraceConfigBufferConfig| {
-        b.transfer_on_clone == Some(true) || b.clear_before_clone == Some(true)
-    };
-    config.buffers.iter().any(empties)
+    let transfers = |b: &TraceConfigBufferConfig| b.transfer_on_clone == Some(true);
+    clears(config) || config.buffers.iter().any(transfers)
+}
+
+/// Whether asking for a clone empties some buffer.
+pub(super) fn clears(config: &TraceConfig) -> bool {
+    config.buffers.iter().any(|buffer| buffer.clear_before_clone == Some(true))
 }

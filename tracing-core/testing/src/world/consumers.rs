@@ -9,7 +9,8 @@ use protos::{
 };
 use protozero::Message as _;
 
-use super::configs::{random_config, reader, target};
+use super::configs::{clears, empties, random_config, reader, target};
+use super::sessions::Sessions;
 use super::{Actor, World, shape};
 use crate::check::Reader;
 use crate::marks::Marks;
@@ -17,6 +18,7 @@ use crate::rng::Rng;
 use crate::shell::Reply;
 use crate::workload::HOSTILE_UID;
 use abi::ids::{CallId, FileId, SessionId};
+use service::Service;
 
 /// The largest page that simulated producers ask for.
 const PAGE_BYTES_MAX: u64 = 32 * 1024;
@@ -82,6 +84,11 @@ impl Consumer {
             attempt: None,
             rng,
         }
+    }
+
+    /// Whether it asked for its session itself, of which clones take whole buffers.
+    fn is_own_transferred(&self) -> bool {
+        !self.foreign && !clears(&self.config) && empties(&self.config)
     }
 
     /// Forgets the last session.
@@ -207,6 +214,8 @@ impl World {
         consumer.forget();
         consumer.config = random_config(&mut consumer.rng);
         consumer.reader = reader(&consumer.config);
+        // Until there is a clone.
+        consumer.reader.emptied = clears(&consumer.config);
         let by_path = consumer.config.output_path.is_some();
         let to_file = consumer.config.write_into_file == Some(true) && !by_path;
         let config = consumer.config.clone();
@@ -281,6 +290,10 @@ impl World {
                     if consumer.session == 0 {
                         consumer.session = self.ledger.session_of(&packet);
                     }
+                    if consumer.is_own_transferred() && !consumer.reader.emptied {
+                        consumer.reader.emptied =
+                            is_cloned(consumer.session, &self.service, &self.sessions);
+                    }
                     // Packets in the file are missing here, and this reader cannot know which.
                     if consumer.config.write_into_file == Some(true) {
                         continue;
@@ -302,6 +315,11 @@ impl World {
     /// counted a loss.
     fn check_complete(&mut self, index: usize) -> Result<(), String> {
         let Actor::Consumer(consumer) = &mut self.actors[index] else { return Ok(()) };
+        if consumer.is_own_transferred()
+            && is_cloned(consumer.session, &self.service, &self.sessions)
+        {
+            return Ok(());
+        }
         let Some(stats) = self.service.stats_of(SessionId::new(consumer.session)) else {
             return Ok(());
         };
@@ -400,6 +418,13 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// Whether clones have buffers of a session: they are made, or not yet, or its ledger tells that they were not.
+fn is_cloned(session: u64, service: &Service, sessions: &Sessions) -> bool {
+    let is_made = sessions.all().any(|facts| facts.origin == session && facts.is_clone());
+    let view = service.view(SessionId::new(session));
+    is_made || view.is_none_or(|view| view.clone_pending || view.clone_failed)
 }
 
 /// A session ended with this error, or with none; or its request was rejected.

@@ -7,7 +7,7 @@ use protos::{
 };
 use protozero::Message as _;
 
-use super::configs::{empties, reader};
+use super::configs::{clears, reader};
 use super::consumers::{Attempt, Consumer};
 use super::{Actor, Expect, World};
 use crate::check::Reader;
@@ -29,9 +29,9 @@ impl Consumer {
         self.config = config.clone();
     }
 
-    /// Whether written packets may be missing in this session: it waits for a trigger, or clones take its packets.
+    /// Whether written packets may be missing in this session: it waits for a trigger, or clones clear its buffers.
     pub(super) fn hides(&self) -> bool {
-        self.config.trigger_config.is_some() || empties(&self.config)
+        self.config.trigger_config.is_some() || clears(&self.config)
     }
 }
 

@@ -56,6 +56,16 @@ impl LossLedgerReason {
     /// a flush, and when a writer ends. What producers of upstream drop has no count. A packet that is written later, after
     /// a first try without memory, counts, too.
     pub const REASON_DROPPED: Self = Self(20);
+    /// A data source had not told that it stopped when the session ended (`TraceConfig.data_source_stop_timeout_ms`). What
+    /// it wrote later is lost.
+    pub const REASON_STOPPED_LATE: Self = Self(21);
+    /// A clone took buffers of the session (`BufferConfig.transfer_on_clone`), was not made, and could not put them back.
+    pub const REASON_CLONE_FAILED: Self = Self(22);
+    /// A producer activated a trigger that is for producers with some names only. To match its name took too long, so the
+    /// trigger had no effect.
+    pub const REASON_TRIGGER_NOT_MATCHED: Self = Self(23);
+    /// State changes of other sessions are not in the trace: the session keeps 4096 until it is read.
+    pub const REASON_EVENTS_DROPPED: Self = Self(24);
 }
 
 impl protozero::Enumeration for LossLedgerReason {
@@ -82,6 +92,10 @@ impl protozero::Enumeration for LossLedgerReason {
         ("REASON_SNAPSHOT_NOT_TAKEN", 18),
         ("REASON_TRIGGERS_DROPPED", 19),
         ("REASON_DROPPED", 20),
+        ("REASON_STOPPED_LATE", 21),
+        ("REASON_CLONE_FAILED", 22),
+        ("REASON_TRIGGER_NOT_MATCHED", 23),
+        ("REASON_EVENTS_DROPPED", 24),
     ];
     #[inline] fn from_i32(value: i32) -> Self { Self(value) }
     #[inline] fn to_i32(self) -> i32 { self.0 }
@@ -103,6 +117,8 @@ impl LossLedgerUnit {
     pub const UNIT_PATCHES: Self = Self(6);
     pub const UNIT_SNAPSHOTS: Self = Self(7);
     pub const UNIT_TRIGGERS: Self = Self(8);
+    /// Events of the service, which are packets of the trace.
+    pub const UNIT_EVENTS: Self = Self(9);
 }
 
 impl protozero::Enumeration for LossLedgerUnit {
@@ -117,6 +133,7 @@ impl protozero::Enumeration for LossLedgerUnit {
         ("UNIT_PATCHES", 6),
         ("UNIT_SNAPSHOTS", 7),
         ("UNIT_TRIGGERS", 8),
+        ("UNIT_EVENTS", 9),
     ];
     #[inline] fn from_i32(value: i32) -> Self { Self(value) }
     #[inline] fn to_i32(self) -> i32 { self.0 }
