@@ -25,6 +25,7 @@ use crate::command_queue::{Change, Command};
 use crate::consumers::Consumers;
 use crate::context::Context;
 use crate::effect_queue::Caller;
+use crate::ledger::{Amount, Loss, Reason};
 use crate::limits;
 use crate::producers::Producers;
 use crate::step::Step;
@@ -32,6 +33,7 @@ use crate::timers::TimerKind;
 use crate::work::{ScrapeThen, Todo};
 use abi::flush_flags::FlushFlags;
 use abi::ids::{ClientId, ProducerId, SessionId};
+use abi::sync::Arc;
 
 /// Flushes, then ends.
 pub(crate) fn flush_and_disable(session: SessionId) -> Step {
@@ -165,10 +167,19 @@ fn stop_instance(
     consumers: &mut Consumers,
     cx: &mut Context,
 ) {
-    let Some(was) = session.instances.get(&key).map(Instance::state) else { return };
+    let Some(instance) = session.instances.get(&key) else { return };
+    let (was, source) = (instance.state(), Arc::clone(&instance.source));
     let at_once = session.life.stops_at_once();
     if was == InstanceState::Stopped {
         return;
+    }
+    if was == InstanceState::Stopping
+        && at_once
+        && let Some(producer) = producers.get(key.0)
+    {
+        // What it writes until it stops comes too late.
+        let loss = Loss { amount: Amount::PERHAPS, ..producer.loss(Reason::StoppedLate) };
+        session.add_loss(Loss { source: Some(source), ..loss }, cx);
     }
     let stopped = |instance: &Instance| {
         // One that has not started yet has nothing to acknowledge.

@@ -190,6 +190,33 @@ fn on_tracing_disabled_called_anyways_in_case_of_timeout() {
     }
 }
 
+/// A data source that does not stop in time may write more, which comes too late.
+#[test]
+fn what_a_data_source_writes_after_the_stop_timeout_is_in_the_ledger() {
+    for is_late in [false, true] {
+        let mut shell = Shell::new();
+        let producer = producer(&mut shell, "p");
+        producer.register(&mut shell, notifying("ds", false, true));
+        producer.register(&mut shell, notifying("quick", false, false));
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        consumer.enable(&mut shell, config(&["ds", "quick"]), None);
+        consumer.disable(&mut shell);
+        if !is_late {
+            stopped(&mut shell, &producer, 1);
+        }
+        shell.advance_ms(5000);
+        assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+        stopped(&mut shell, &producer, 1);
+        let entries = ledger::ledger(&mut shell, &consumer).into_iter();
+        let told: Vec<_> = entries
+            .map(|e| (e.reason.unwrap(), e.data_source_name.unwrap(), e.count, e.at_least))
+            .collect();
+        let late = protos::LossLedgerReason::REASON_STOPPED_LATE;
+        let expected = (late, "ds".to_owned(), Some(0), Some(true));
+        assert_eq!(told, if is_late { vec![expected] } else { vec![] });
+    }
+}
+
 #[test]
 fn on_data_source_added_while_pending_disable_acks() {
     let mut shell = Shell::new();
