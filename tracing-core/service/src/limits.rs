@@ -179,8 +179,12 @@ pub const WORK_PER_NAME: u64 = 16;
 pub const WORK_PER_MOVED_SEQUENCE: u64 = 32;
 /// What a trigger that a session waits for counts for: clocks and the trigger are noted in its trace.
 pub const WORK_PER_TRIGGER: u64 = 16 * 1024;
-/// Triggers of one request that are activated at once, whatever that costs: all that an honest producer names.
+/// Triggers of one request that are activated at once, whatever that costs: all that an honest producer names. But the
+/// name of the producer is matched later if it was matched for [`TRIGGER_MATCHES_AT_ONCE`] in this turn.
 pub const TRIGGERS_AT_ONCE: usize = 16;
+/// Work of matching the name of a producer for its triggers in one turn, but for the last match, which may cost sixteen
+/// times as much.
+pub const TRIGGER_MATCHES_AT_ONCE: u64 = WORK_PER_TURN;
 /// What a step of matching a regular expression counts for.
 pub const WORK_PER_REGEX_STEP: u64 = 8;
 /// What a byte of a regular expression counts for that is compiled.
@@ -325,6 +329,10 @@ pub const REGEX_BYTES_MAX: usize = 64 * 1024;
 pub const REGEX_STEPS_PER_PRODUCER_MAX: u64 = 8 * 1024 * 1024;
 /// The same for the names of all producers. A session that needs more is refused.
 pub const REGEX_STEPS_PER_USER_MAX: u64 = 64 * 1024 * 1024;
+/// When that is used up: what is left for producers of users that used little of it.
+pub const REGEX_STEPS_RESERVED: u64 = 8 * 1024 * 1024;
+/// So much is little.
+pub const REGEX_STEPS_FEW: u64 = 1024 * 1024;
 /// Sum of the compiled sizes of the expressions of one session, each rounded up to 1, 4, 16 or 64 KiB.
 pub const REGEX_BYTES_PER_SESSION_MAX: usize = 1024 * 1024;
 /// Semaphores of one session. They are compared with those of all other sessions.

@@ -3,10 +3,11 @@
 //! A consumer chooses the expression and a producer chooses the name, and either can make a match slow. So each
 //! match has a cost: states of the expression times bytes of the name. A user has a budget for each producer and
 //! second, and one for all producers; an expression whose cost exceeds it does not match. Neither a
-//! user nor a producer can make others pay.
+//! user nor a producer can make others pay: a part of the budget is for producers of users that used little of it.
 
-use abi::map::SortedMap;
+use abi::map::{BlockMap, SortedMap};
 
+use crate::accounts::User;
 use crate::expression::Expression;
 use crate::limits;
 
@@ -70,15 +71,22 @@ impl NameRegex {
 pub(crate) struct RegexBudget {
     since_ns: u64,
     used: SortedMap<u32, u64>,
+    /// The same for the names of the producers of one user.
+    by_user: BlockMap<(u32, User), u64>,
 }
 
 impl RegexBudget {
     /// What a user has used at this instant.
     fn used(&mut self, uid: u32, now_ns: u64) -> &mut u64 {
         if now_ns.saturating_sub(self.since_ns) >= 1_000_000_000 {
-            *self = Self { since_ns: now_ns, used: SortedMap::new() };
+            *self = Self { since_ns: now_ns, ..Self::default() };
         }
         self.used.get_or_insert_with(uid, || 0)
+    }
+
+    /// What it has used for producers of `of`, since the last call of [`used`](Self::used).
+    fn used_for(&mut self, uid: u32, of: User) -> &mut u64 {
+        self.by_user.get_or_insert_with((uid, of), || 0)
     }
 }
 
@@ -90,8 +98,9 @@ pub(crate) struct MatchCost<'a> {
     pub(crate) all: &'a mut RegexBudget,
     /// The work of the turn.
     pub(crate) work: &'a mut u64,
-    /// The user of the session.
+    /// The user of the session, and that of the producer.
     pub(crate) uid: u32,
+    pub(crate) producer: User,
     pub(crate) now_ns: u64,
     /// Some match was not made.
     pub(crate) exceeded: bool,
@@ -100,15 +109,20 @@ pub(crate) struct MatchCost<'a> {
 impl MatchCost<'_> {
     fn charge(&mut self, steps: u64) -> bool {
         let own = self.budget.used(self.uid, self.now_ns);
-        let all = self.all.used(self.uid, self.now_ns);
-        let (next, next_all) = (own.saturating_add(steps), all.saturating_add(steps));
+        let next = own.saturating_add(steps);
+        let next_all = self.all.used(self.uid, self.now_ns).saturating_add(steps);
+        let next_of = self.all.used_for(self.uid, self.producer).saturating_add(steps);
+        let reserved =
+            if next_of <= limits::REGEX_STEPS_FEW { limits::REGEX_STEPS_RESERVED } else { 0 };
         if next > limits::REGEX_STEPS_PER_PRODUCER_MAX
-            || next_all > limits::REGEX_STEPS_PER_USER_MAX
+            || next_all > limits::REGEX_STEPS_PER_USER_MAX.saturating_add(reserved)
         {
             self.exceeded = true;
             return false;
         }
-        (*own, *all) = (next, next_all);
+        *own = next;
+        *self.all.used(self.uid, self.now_ns) = next_all;
+        *self.all.used_for(self.uid, self.producer) = next_of;
         *self.work = self.work.saturating_add(steps.saturating_mul(limits::WORK_PER_REGEX_STEP));
         true
     }

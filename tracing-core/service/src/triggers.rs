@@ -26,84 +26,135 @@ use super::step::Step;
 use super::timers::TimerKind;
 use super::trigger_history::TriggerHistory;
 use super::work::Piece;
+use crate::accounts::User;
 use crate::limits;
 use abi::ids::SessionId;
 use abi::map::{BlockMap, BlockSet};
 use abi::sync::Arc;
 
-/// Which triggers of which sessions match the producer that activates them: found out once per request, which may
-/// repeat a name thousands of times.
-type Matches = BlockMap<(SessionId, Arc<str>), bool>;
-
-/// What one request of a producer has found out so far.
-#[derive(Debug, Default)]
-struct Activation {
-    matches: Matches,
+/// Whether a trigger is for the producer that activates it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Match {
+    Yes,
+    No,
     /// To match its name took too long.
-    exceeded: bool,
+    Exceeded,
 }
 
-/// A producer activates a piece of `names`. Returns the index to go on with, if there is one.
+/// Which triggers of which sessions match the producer that activates them: found out once per request, which may
+/// repeat a name thousands of times; of each name before any session takes it.
+#[derive(Debug, Default)]
+pub(crate) struct Matches(BlockMap<(SessionId, Arc<str>), Match>);
+
+impl Matches {
+    fn of(&self, session: SessionId, name: &Arc<str>) -> Option<Match> {
+        self.0.get(&(session, Arc::clone(name))).copied()
+    }
+}
+
+/// A producer activates a piece of `names`. `matches` is what is matched of the first one. Returns the index to go on
+/// with, if there is one.
 pub(crate) fn activate(
     history: &mut TriggerHistory,
     producer: &mut Producer,
     names: &[String],
+    matches: &mut Matches,
     piece: Piece,
     sessions: &mut Sessions,
     cx: &mut Context,
 ) -> Option<usize> {
-    let mut activation = Activation::default();
-    let mut next = None;
+    let (mut next, mut matching, mut is_exceeded) = (None, 0, false);
     for (index, name) in names.iter().enumerate().skip(piece.from) {
         let done = index.saturating_sub(piece.from);
-        if cx.work >= piece.work_end && done >= limits::TRIGGERS_AT_ONCE {
+        let is_used_up = cx.work >= piece.work_end && done >= limits::TRIGGERS_AT_ONCE;
+        if is_used_up || !match_all(name, producer, matches, (&mut matching, piece), sessions, cx) {
+            matches.0.retain(|(_, of), _| **of == **name);
             next = Some(index);
             break;
         }
-        activate_one(history, producer, name, &mut activation, sessions, cx);
+        is_exceeded |= activate_one(history, producer, name, matches, sessions, cx);
     }
-    if activation.exceeded {
+    if is_exceeded {
         producer.log_error(&mut cx.out, format_args!("{BUDGET_EXCEEDED}"));
     }
     next
 }
 
-fn activate_one(
-    history: &mut TriggerHistory,
-    producer: &mut Producer,
+/// Whether a session waits for triggers with that name.
+fn waits(session: &Session, name: &str) -> bool {
+    session.life.is_reachable()
+        && session.state() != SessionState::ClonedReadOnly
+        && session.triggers.by_name.contains_key(name)
+}
+
+/// Matches the name of a producer for all sessions that wait for a trigger. Returns whether that was all: each match
+/// may take milliseconds. `matching` is the work for that in this turn.
+fn match_all(
     name: &str,
-    activation: &mut Activation,
-    sessions: &mut Sessions,
+    producer: &mut Producer,
+    matches: &mut Matches,
+    (matching, piece): (&mut u64, Piece),
+    sessions: &Sessions,
     cx: &mut Context,
-) {
-    let by = Arc::clone(&producer.name);
-    let (uid, now_ns) = (producer.peer.uid, cx.now.boot_ns);
-    // Each session looks the name up.
-    cx.spend(limits::WORK_PER_ENTRY);
-    cx.spend(limits::WORK_PER_ENTRY.saturating_mul(sessions.len() as u64));
-    let waits = |s: &&mut Session| {
-        s.life.is_reachable()
-            && s.state() != SessionState::ClonedReadOnly
-            && s.triggers.by_name.contains_key(name)
-    };
-    // Users whose sessions take it, and how often one had taken it before.
-    let (mut taken_by, mut before) = (BlockSet::new(), 0);
-    for session in sessions.values_mut().filter(waits) {
-        let count = history.count(session.uid, name, now_ns);
-        // Drawn for each session, so that what it sees does not depend on the others.
-        let draw = cx.random.draw();
+) -> bool {
+    for session in sessions.values().filter(|session| waits(session, name)) {
+        let Some((name, trigger)) = session.triggers.by_name.get_key_value(name) else { continue };
+        let Some(regex) = &trigger.producers else { continue };
+        if session.is_being_made() || matches.of(session.id, name).is_some() {
+            continue;
+        }
+        if cx.work >= piece.work_end && *matching >= limits::TRIGGER_MATCHES_AT_ONCE {
+            return false;
+        }
+        let before = cx.work;
         let mut cost = MatchCost {
             budget: &mut producer.regex_budget,
             all: &mut cx.match_steps,
             work: &mut cx.work,
             uid: session.uid,
-            now_ns,
+            producer: User::of(&producer.peer),
+            now_ns: cx.now.boot_ns,
             exceeded: false,
         };
+        let is_match = regex.is_match(&producer.name, &mut cost);
+        let found = match (cost.exceeded, is_match) {
+            (true, _) => Match::Exceeded,
+            (false, true) => Match::Yes,
+            (false, false) => Match::No,
+        };
+        *matching = matching.saturating_add(cx.work.saturating_sub(before));
+        matches.0.insert((session.id, Arc::clone(name)), found);
+    }
+    true
+}
+
+/// Returns whether some session does not know if it takes it, because to match the name of the producer took too long.
+fn activate_one(
+    history: &mut TriggerHistory,
+    producer: &mut Producer,
+    name: &str,
+    matches: &Matches,
+    sessions: &mut Sessions,
+    cx: &mut Context,
+) -> bool {
+    let mut is_exceeded = false;
+    let by = Arc::clone(&producer.name);
+    let (uid, now_ns) = (producer.peer.uid, cx.now.boot_ns);
+    // Each session looks the name up.
+    cx.spend(limits::WORK_PER_ENTRY);
+    cx.spend(limits::WORK_PER_ENTRY.saturating_mul(sessions.len() as u64));
+    // Users whose sessions take it, and how often one had taken it before.
+    let (mut taken_by, mut before) = (BlockSet::new(), 0);
+    for session in sessions.values_mut().filter(|session| waits(session, name)) {
+        let count = history.count(session.uid, name, now_ns);
+        // Drawn for each session, so that what it sees does not depend on the others.
+        let draw = cx.random.draw();
         let chance = Chance { count, count_max: cx.config.limits.trigger_history_max, draw };
-        let matches = &mut activation.matches;
-        let found = takes(session, name, &by, chance, matches, &mut cost);
-        activation.exceeded |= cost.exceeded;
+        let (is_match, found) = takes(session, name, chance, matches);
+        if is_match == Match::Exceeded {
+            is_exceeded = true;
+            session.add_loss(producer.loss(Reason::TriggerNotMatched), cx);
+        }
         if let Some((name, delay_ms)) = found {
             cx.spend(limits::WORK_PER_TRIGGER);
             taken_by.insert(session.uid);
@@ -123,6 +174,7 @@ fn activate_one(
     if !taken_by.is_empty() && few {
         cx.out.info(format!("trigger {name:?} activated by {by:?}"));
     }
+    is_exceeded
 }
 
 /// What decides whether a session takes a trigger this time, beside its config.
@@ -135,31 +187,27 @@ struct Chance {
     draw: f64,
 }
 
-/// The name as the config has it and the delay, ms, if the session takes a trigger of that name from that producer
-/// this time.
+/// Whether a trigger of that name is for its producer. If the session takes it this time: the name as the config has
+/// it, and the delay, ms.
 fn takes(
     session: &Session,
     name: &str,
-    producer: &str,
     chance: Chance,
-    matches: &mut Matches,
-    cost: &mut MatchCost<'_>,
-) -> Option<(Arc<str>, u64)> {
-    if session.is_being_made() {
-        return None;
-    }
-    let (name, trigger) = session.triggers.by_name.get_key_value(name)?;
+    matches: &Matches,
+) -> (Match, Option<(Arc<str>, u64)>) {
+    let found = session.triggers.by_name.get_key_value(name);
+    let Some((name, trigger)) = found.filter(|_| !session.is_being_made()) else {
+        return (Match::No, None);
+    };
     let max = (trigger.max_per_day as usize).min(chance.count_max);
     let is_match = match &trigger.producers {
-        None => true,
-        Some(regex) => {
-            let key = (session.id, Arc::clone(name));
-            *matches.get_or_insert_with(key, || regex.is_match(producer, cost))
-        }
+        None => Match::Yes,
+        Some(_) => matches.of(session.id, name).unwrap_or(Match::No),
     };
     let skipped = chance.draw < trigger.skip_probability;
     let too_often = max > 0 && chance.count >= max;
-    (is_match && !skipped && !too_often).then(|| (Arc::clone(name), trigger.delay_ms))
+    let is_taken = is_match == Match::Yes && !skipped && !too_often;
+    (is_match, is_taken.then(|| (Arc::clone(name), trigger.delay_ms)))
 }
 
 /// What a session does with a trigger that it takes.

@@ -31,6 +31,7 @@ use crate::session::changing::Changing;
 use crate::session::checking::Checking;
 use crate::session::flush_request::{FlushThen, FlushedGroup};
 use crate::shares::Share;
+use crate::triggers::Matches;
 use abi::ids::{CallId, ClientId, FileId, InstanceId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet};
 
@@ -68,8 +69,8 @@ pub(crate) enum Todo {
     MatchRegistration(Option<CallId>, Match),
     /// A data source of that name is not offered any more: its instances are removed.
     Remove(Option<CallId>, String),
-    /// Triggers are activated; the first ones, so many, are done.
-    Triggers(Option<CallId>, Vec<String>, usize),
+    /// Triggers are activated; the first ones, so many, are done, and the next one is matched so far.
+    Triggers(Option<CallId>, Vec<String>, usize, Matches),
 }
 
 /// The set-up of the data sources that a config asks for.

@@ -11,7 +11,7 @@ use crate::producers::Producer;
 use crate::scrape::Uncommitted;
 use crate::session::{clear, set_up, start, stop};
 use crate::step::Step;
-use crate::triggers;
+use crate::triggers::{self, Matches};
 use crate::work::{Match, Piece, Todo, WorkOwner};
 use abi::ids::{BufferId, CallId, ClientId, FlushId, InstanceId, ProducerId};
 use abi::shm::Region;
@@ -122,7 +122,7 @@ impl Service {
                 stop::handle_instance_stopped(key, &mut self.sessions, &mut self.consumers, cx);
             }
             Request::ActivateTriggers(r) => {
-                return self.activate(id, call, r.trigger_names, 0, left);
+                return self.activate(id, call, r.trigger_names, (0, Matches::default()), left);
             }
             // The reply comes after all effects of earlier requests.
             Request::Sync(_) | Request::InitializeConnection(_) => {}
@@ -179,16 +179,16 @@ impl Service {
         id: ProducerId,
         call: Option<CallId>,
         names: Vec<String>,
-        from: usize,
+        (from, mut matches): (usize, Matches),
         left: u64,
     ) {
         let cx = &mut self.cx;
         let piece = Piece { from, work_end: cx.work.saturating_add(left) };
         let Some(producer) = self.producers.get_mut(id) else { return };
         let (history, sessions) = (&mut self.trigger_history, &mut self.sessions);
-        let next = triggers::activate(history, producer, &names, piece, sessions, cx);
+        let next = triggers::activate(history, producer, &names, &mut matches, piece, sessions, cx);
         if let Some(next) = next {
-            return producer.work.todo.push_front(Todo::Triggers(call, names, next));
+            return producer.work.todo.push_front(Todo::Triggers(call, names, next, matches));
         }
         cx.then(Step::ReplySuccess(Caller { client: producer.client, call }));
     }

@@ -230,8 +230,8 @@ impl Service {
             (WorkOwner::Producer(id), Todo::Remove(call, name)) => {
                 self.remove(id, call, name, left)
             }
-            (WorkOwner::Producer(id), Todo::Triggers(call, names, from)) => {
-                self.activate(id, call, names, from, left);
+            (WorkOwner::Producer(id), Todo::Triggers(call, names, from, matches)) => {
+                self.activate(id, call, names, (from, matches), left);
             }
             (owner, todo) => unreachable!("{todo:?} is no work of {owner:?}"),
         }

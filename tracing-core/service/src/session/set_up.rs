@@ -323,6 +323,7 @@ fn is_asked_for(
         let text = format_args!("session {}: {BUDGET_EXCEEDED}", session.id);
         producer.log_error(&mut cx.out, text);
         lose_instance(session, producer, source, Reason::NameNotMatched, cx);
+        producer: User::of(&producer.peer),
     }
     is_asked_for
 }

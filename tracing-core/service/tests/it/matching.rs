@@ -119,8 +119,93 @@ fn triggers_are_held_to_it_as_well() {
     let names = (0..16).map(|number| number.to_string()).collect();
     let request = protos::ActivateTriggersRequest { trigger_names: names, ..Default::default() };
     hostile.call(&mut shell, producer_port::Request::ActivateTriggers(request));
-    assert!(lines(&shell, "activated by") < 10);
-    assert_eq!(lines(&shell, "exceeded its budget"), 1);
+    let activated = lines(&shell, "activated by");
+    assert!(activated < 10);
+    assert!(lines(&shell, "exceeded its budget") > 0);
+    assert_eq!(not_matched(&mut shell, &consumer), (16 - activated) as u64);
+}
+
+/// The triggers in the ledger of a session for which the name of their producer was not matched.
+fn not_matched(shell: &mut Shell, consumer: &MockConsumer) -> u64 {
+    let entries = ledger::ledger(shell, consumer).into_iter();
+    let reason = Some(protos::LossLedgerReason::REASON_TRIGGER_NOT_MATCHED);
+    entries.filter(|entry| entry.reason == reason).map(|entry| entry.count.unwrap()).sum()
+}
+
+fn activate(shell: &mut Shell, producer: &MockProducer, names: Vec<String>) {
+    let request = protos::ActivateTriggersRequest { trigger_names: names, ..Default::default() };
+    producer.call(shell, producer_port::Request::ActivateTriggers(request));
+}
+
+fn with_triggers(regex: &str, count: usize) -> TraceConfig {
+    let trigger = |number: usize| TraceConfigTriggerConfigTrigger {
+        name: Some(number.to_string()),
+        producer_name_regex: Some(regex.into()),
+        ..Default::default()
+    };
+    let triggers = TraceConfigTriggerConfig {
+        trigger_mode: Some(protos::TraceConfigTriggerConfigTriggerMode::STOP_TRACING),
+        triggers: (0..count).map(trigger).collect(),
+        trigger_timeout_ms: Some(10_000),
+        ..Default::default()
+    };
+    TraceConfig { trigger_config: Some(triggers), ..config(&["ds"]) }
+}
+
+/// A user with many producers does not use up what there is for the producers of others.
+#[test]
+fn producers_of_others_are_matched_when_the_budget_is_used_up() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, with_triggers(&format!("honest|{SLOW}"), 16), None);
+    assert_eq!(consumer.ended(&mut shell), None);
+    let honest = MockProducer::connect(&mut shell, "honest", peer(43));
+    let hostile = producer(&mut shell, "honest");
+    let long = std::iter::repeat_n(1024, 10);
+    for len in long.chain([512, 256, 128, 64, 32, 16, 8, 6]) {
+        let hostile = producer(&mut shell, &"a".repeat(len));
+        activate(&mut shell, &hostile, (0..16).map(|number| number.to_string()).collect());
+    }
+    assert!(not_matched(&mut shell, &consumer) > 100);
+    for (producer, is_matched) in [(&hostile, 0), (&honest, 1)] {
+        activate(&mut shell, producer, vec!["1".into()]);
+        assert_eq!(lines(&shell, "activated by \"honest\""), is_matched);
+    }
+}
+
+/// Each match of a slow expression is a turn of its own.
+#[test]
+fn one_request_does_not_match_many_slow_expressions_at_once() {
+    let mut shell = Shell::new();
+    let users = [0, 1, 2, 3];
+    let mut consumers = users.map(|uid| MockConsumer::connect(&mut shell, uid));
+    for consumer in &mut consumers {
+        consumer.enable(&mut shell, with_triggers(SLOW, 16), None);
+        assert_eq!(consumer.ended(&mut shell), None);
+    }
+    let hostile = producer(&mut shell, &"a".repeat(1024));
+    let names: Vec<String> = (0..16).map(|number| number.to_string()).collect();
+    // The largest class of expressions has 2048 states.
+    let match_work = 2048 * 1025 * limits::WORK_PER_REGEX_STEP;
+    shell.work_waits = true;
+    let mut before = shell.service.work();
+    activate(&mut shell, &hostile, names);
+    let mut turns = 0;
+    loop {
+        let work = shell.service.work() - before;
+        assert!(work <= match_work + 2 * limits::WORK_PER_TURN, "turn {turns}: {work}");
+        if !shell.service.has_work() {
+            break;
+        }
+        before = shell.service.work();
+        shell.turn();
+        turns += 1;
+    }
+    shell.work_waits = false;
+    assert!(turns >= 12, "{turns} turns");
+    for consumer in &consumers {
+        assert!((12..16).contains(&not_matched(&mut shell, consumer)));
+    }
 }
 
 #[test]
