@@ -59,6 +59,8 @@ pub(crate) struct Producer {
     /// Marks that came: writers began to drop packets.
     pub(crate) loss_marks: u32,
     /// Uses of pages of `smb` until the system is asked again whether one holds data.
+    /// Those of them that came before it last acknowledged a flush: it told what was dropped until then.
+    pub(crate) loss_marks_flushed: u32,
     asks_again: u32,
     /// The set-up command was sent, so it may commit. Without `smb` its chunks come by value.
     pub(crate) set_up: bool,
@@ -118,6 +120,7 @@ impl Producer {
             own_ids: BlockMap::new(),
             unregistered: BlockSet::new(),
             flushes: BlockMap::new(),
+            loss_marks_flushed: 0,
             scraping: match request.smb_scraping_mode {
                 Some(Scraping::SMB_SCRAPING_ENABLED) => true,
                 Some(Scraping::SMB_SCRAPING_DISABLED) => false,

@@ -197,6 +197,10 @@ impl Session {
     pub(crate) fn note_untold(&mut self, producer: &mut Producer, cx: &mut Context) {
         cx.spend(limits::WORK_PER_ENTRY);
         let untold = producer.untold_losses(cx);
+        let told = producer.loss_marks;
+        if is_more(told, producer.loss_marks_flushed) && self.has_lost_since(producer.id, told) {
+            self.add_loss(dropped_more(producer), cx);
+        }
         let reason = if producer.gone {
             // What it leaves behind is looked at later.
             Reason::LeftUnfinished
@@ -292,6 +296,11 @@ pub(crate) struct Sessions {
     last_id: u64,
     /// When sessions under extra guardrails began, and of which user, by name.
     pub(crate) guarded_starts: SortedMap<String, (u64, u32)>,
+/// Writers of a producer began to drop packets, and it may have dropped more since it told how many.
+fn dropped_more(producer: &Producer) -> Loss {
+    Loss { amount: Amount::PERHAPS, ..producer.loss(Reason::Dropped) }
+}
+
 }
 
 impl Sessions {
@@ -379,9 +388,13 @@ impl Sessions {
             let mut sum = of_no_buffer;
             if untold.is_some_and(|noted| session.has_lost_since(producer.id, noted)) {
                 sum.add(Amount::PERHAPS);
+        let had_writers = producer.left.had_writers;
             }
             for (_, amount) in lost.iter().filter(|(id, _)| session.buffers.contains(id)) {
                 sum.add(*amount);
+            }
+            if had_writers && session.has_lost_since(producer.id, producer.loss_marks) {
+                session.note_loss(dropped_more(producer), cx);
             }
             if sum == Amount::default() {
                 continue;

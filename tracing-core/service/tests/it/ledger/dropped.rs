@@ -35,6 +35,61 @@ fn what_writers_dropped_is_in_the_ledger() {
     assert_eq!(dropped(&mut w), [packets(u64::MAX)]);
 }
 
+fn is_lower_bound(entries: &[LossLedgerEntry]) -> Vec<(u64, bool)> {
+    let dropped = entries.iter().filter(|e| e.reason == Some(Reason::REASON_DROPPED));
+    dropped.map(|e| (e.count.unwrap(), e.at_least == Some(true))).collect()
+}
+
+/// A producer tells marks at once, and counts at flushes: one that is killed may have dropped more.
+#[test]
+fn a_producer_that_is_killed_may_have_dropped_more() {
+    for (marks, has_writer, told) in [
+        (0, true, (3, false)),
+        (1, true, (3, true)),
+        // Each writer tells at its end.
+        (1, false, (3, false)),
+    ] {
+        let mut w = world(true, V1);
+        let smb = w.producer.smb.clone().unwrap();
+        (0..marks).for_each(|_| smb.note_loss());
+        (0..marks).for_each(|at| w.commit_mark(at));
+        drop(smb);
+        tell(&mut w, &[(1, 3)]);
+        if !has_writer {
+            let request = protos::UnregisterTraceWriterRequest {
+                trace_writer_id: Some(WRITER.get().into()),
+                ..Default::default()
+            };
+            w.producer.call(&mut w.shell, Request::UnregisterTraceWriter(request));
+        }
+        let mut later = MockConsumer::connect(&mut w.shell, 0);
+        later.enable(&mut w.shell, config(&["ds"]), None);
+        w.producer.disconnect(&mut w.shell);
+        assert_eq!(is_lower_bound(&ledger(&mut w.shell, &w.consumer)), [told], "{marks} marks");
+        // It dropped nothing since a later session began.
+        assert_eq!(is_lower_bound(&ledger(&mut w.shell, &later)), []);
+    }
+}
+
+/// The same at the end of a session, unless the producer acknowledged a flush since.
+#[test]
+fn a_session_that_ends_without_a_flush_may_have_lost_more() {
+    for (is_flushed, told) in [(false, (3, true)), (true, (3, false))] {
+        let mut w = world(true, V1);
+        let smb = w.producer.smb.clone().unwrap();
+        tell(&mut w, &[(1, 3)]);
+        smb.note_loss();
+        w.commit_mark(0);
+        if is_flushed {
+            let call = w.consumer.flush(&mut w.shell, 0);
+            w.producer.ack_flush(&mut w.shell, 1);
+            assert_eq!(w.consumer.flushed(&mut w.shell, call), Some(true));
+        }
+        w.consumer.disable(&mut w.shell);
+        assert_eq!(is_lower_bound(&ledger(&mut w.shell, &w.consumer)), [told], "{is_flushed}");
+    }
+}
+
 /// A producer can tell only of sessions that it records into.
 #[test]
 fn drops_for_buffers_of_others_are_left_out() {
