@@ -124,6 +124,7 @@ mod ledger;
 mod leftovers;
 mod log_limiter;
 mod matching;
+mod name_sketch;
 mod observe;
 mod output;
 mod packets;

@@ -154,7 +154,7 @@ pub const DATA_SOURCES_PER_PRODUCER_MAX: usize = 4096;
 /// has about 8 KiB.
 pub const SOURCE_BYTES_PER_USER_MAX: usize = 16 * 1024 * 1024;
 /// Names of data sources that one producer could not register, for sessions that want them later. Of others, and of
-/// those longer than [`LEDGER_NAME_BYTES_MAX`], only those sessions know that run at that time.
+/// those longer than [`LEDGER_NAME_BYTES_MAX`], a later session knows only that it perhaps wants some.
 pub const UNREGISTERED_PER_PRODUCER_MAX: usize = 4;
 /// What the service needs for a registration beside its descriptor and name, bytes: its entries in three maps.
 pub const SOURCE_BYTES: usize = 320;

@@ -173,7 +173,7 @@ impl Service {
         self.cx.then(Step::ReplySuccess(Caller { client: producer.client, call }));
     }
 
-    /// Activates triggers from the one at `from` on, as far as `left` allows.
+    /// Activates triggers from the one at `from` on, with what is matched of that, as far as `left` allows.
     pub(super) fn activate(
         &mut self,
         id: ProducerId,
@@ -286,6 +286,8 @@ fn match_of(registered: Result<SourceKey, Unregistered>, producer: &mut Producer
             let is_short = name.len() <= limits::LEDGER_NAME_BYTES_MAX;
             if is_short && producer.unregistered.len() < limits::UNREGISTERED_PER_PRODUCER_MAX {
                 producer.unregistered.insert(name.clone());
+            } else if !producer.unregistered.contains(&*name) {
+                producer.more_unregistered.add(&name);
             }
             let loss = producer.loss(Reason::UserFull);
             Some(Match::refused(Loss { source: Some(name), ..loss }))

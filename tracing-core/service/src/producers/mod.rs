@@ -17,6 +17,7 @@ use super::ledger::{Loss, LossOwner, Reason};
 use super::leftovers::Leftovers;
 use super::log_limiter::LogLimiter;
 use super::matching::{RegexBudget, clip_name};
+use super::name_sketch::NameSketch;
 use super::work::Work;
 use crate::buffer::{Identity, SequenceKey};
 use crate::command_queue::{Command, CommandQueue};
@@ -58,9 +59,9 @@ pub(crate) struct Producer {
     smb_charged: usize,
     /// Marks that came: writers began to drop packets.
     pub(crate) loss_marks: u32,
-    /// Uses of pages of `smb` until the system is asked again whether one holds data.
     /// Those of them that came before it last acknowledged a flush: it told what was dropped until then.
     pub(crate) loss_marks_flushed: u32,
+    /// Uses of pages of `smb` until the system is asked again whether one holds data.
     asks_again: u32,
     /// The set-up command was sent, so it may commit. Without `smb` its chunks come by value.
     pub(crate) set_up: bool,
@@ -73,6 +74,8 @@ pub(crate) struct Producer {
     pub(crate) own_ids: BlockMap<u64, u64>,
     /// Names of some that it could not register.
     pub(crate) unregistered: BlockSet<Arc<str>>,
+    /// The others.
+    pub(crate) more_unregistered: NameSketch,
     /// Flushes that it has not acknowledged yet, and their sessions.
     pub(crate) flushes: BlockMap<FlushId, SessionId>,
     /// Chunks that its writers still hold may be copied out.
@@ -91,6 +94,11 @@ pub(crate) struct Producer {
 }
 
 impl Producer {
+    /// Whether there was no place for something that it wanted to register.
+    pub(crate) fn has_unregistered(&self) -> bool {
+        !self.unregistered.is_empty() || !self.more_unregistered.is_empty()
+    }
+
     fn new(
         id: ProducerId,
         client: ClientId,
@@ -112,6 +120,7 @@ impl Producer {
             smb_touched: Touched::default(),
             smb_charged: 0,
             loss_marks: 0,
+            loss_marks_flushed: 0,
             asks_again: 0,
             set_up: false,
             allowed: BlockSet::new(),
@@ -119,8 +128,8 @@ impl Producer {
             sources: ByName::new(),
             own_ids: BlockMap::new(),
             unregistered: BlockSet::new(),
+            more_unregistered: NameSketch::default(),
             flushes: BlockMap::new(),
-            loss_marks_flushed: 0,
             scraping: match request.smb_scraping_mode {
                 Some(Scraping::SMB_SCRAPING_ENABLED) => true,
                 Some(Scraping::SMB_SCRAPING_DISABLED) => false,

@@ -21,9 +21,10 @@ use crate::consumers::Consumers;
 use crate::context::Context;
 use crate::data_sources::{Source, SourceKey, Sources};
 use crate::error::SessionError;
-use crate::ledger::{Loss, Reason};
+use crate::ledger::{Amount, Loss, Reason};
 use crate::limits;
 use crate::matching::{BUDGET_EXCEEDED, MatchCost};
+use crate::name_sketch::NameSketch;
 use crate::producers::{Producer, Producers};
 use crate::step::Step;
 use crate::work::{Piece, SetUp};
@@ -95,21 +96,29 @@ pub(crate) fn note_refused_registration(
 }
 
 /// Puts what producers could not register before into the ledger of a session that is set up, if its config asks for
-/// it.
+/// it; or perhaps asks, beyond the names that are kept.
 pub(crate) fn note_unregistered(session: &mut Session, producers: &Producers, cx: &mut Context) {
-    let producers = producers.values().filter(|p| !p.gone && !p.unregistered.is_empty());
+    let producers = producers.values().filter(|p| !p.gone && p.has_unregistered());
     let mut losses = Vec::new();
     let mut names_of_config = None;
     for producer in producers {
         let all = 0..session.config.data_sources.len();
-        let names = || all.map(|index| source_name(session, index)).collect::<BlockSet<&str>>();
-        let wanted = names_of_config.get_or_insert_with(names);
+        let names = || {
+            let names: BlockSet<&str> = all.map(|index| source_name(session, index)).collect();
+            let mut sketch = NameSketch::default();
+            names.iter().for_each(|name| sketch.add(name));
+            (names, sketch)
+        };
+        let (wanted, sketch) = names_of_config.get_or_insert_with(names);
         for source in producer.unregistered.iter() {
             cx.spend(limits::WORK_PER_ENTRY);
             if wanted.contains(&**source) {
                 let loss = producer.loss(Reason::UserFull);
                 losses.push(Loss { source: Some(source.clone()), ..loss });
             }
+        }
+        if producer.more_unregistered.may_share(sketch) {
+            losses.push(Loss { amount: Amount::PERHAPS, ..producer.loss(Reason::UserFull) });
         }
     }
     // It borrows the config.
@@ -314,6 +323,7 @@ fn is_asked_for(
         all: &mut cx.match_steps,
         work: &mut cx.work,
         uid: session.uid,
+        producer: User::of(&producer.peer),
         now_ns: cx.now.boot_ns,
         exceeded: false,
     };
@@ -323,7 +333,6 @@ fn is_asked_for(
         let text = format_args!("session {}: {BUDGET_EXCEEDED}", session.id);
         producer.log_error(&mut cx.out, text);
         lose_instance(session, producer, source, Reason::NameNotMatched, cx);
-        producer: User::of(&producer.peer),
     }
     is_asked_for
 }

@@ -499,6 +499,18 @@ fn a_data_source_that_is_not_registered() {
     let told = ledger(&mut shell, &later);
     let [entry] = &told[..] else { panic!("{told:?}") };
     assert_eq!((entry.reason, entry.count), (Some(Reason::REASON_USER_FULL), Some(4)));
+    assert_eq!(entry.at_least, Some(true));
+    // Of the others, and of long ones, they are told that something is missing.
+    producer.register_name(&mut shell, &"long".repeat(50));
+    for name in ["e", &"long".repeat(50)] {
+        let mut later = MockConsumer::connect(&mut shell, 0);
+        later.enable(&mut shell, config(&[name]), None);
+        let told = ledger(&mut shell, &later);
+        later.disconnect(&mut shell);
+        let [entry] = &told[..] else { panic!("{name}: {told:?}") };
+        assert_eq!((entry.reason, entry.count), (Some(Reason::REASON_USER_FULL), Some(0)));
+        assert_eq!(entry.at_least, Some(true));
+    }
     let mut other = MockConsumer::connect(&mut shell, 0);
     other.enable(&mut shell, config(&["other"]), None);
     assert_eq!(ledger(&mut shell, &other), []);
