@@ -29,7 +29,7 @@ impl Service {
         let cx = &mut self.cx;
         match step {
             Step::ReplySuccess(caller) => cx.out.reply_empty(caller),
-            Step::AnnounceState(event) => self.sessions.announce(&event),
+            Step::AnnounceState(event) => self.sessions.announce(&event, cx.now.boot_ns),
             Step::Admit(admission) => {
                 let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
                 let (buffers, priority) = (&mut self.buffers, &mut self.priority);

@@ -225,7 +225,7 @@ fn make_session(
     let mut session = Session::new(id, *uid, *client, config, *uuid, checked, limits);
     if session.wants_concurrent_events() {
         for other in sessions.reachable() {
-            session.unread_events.add_concurrent(other.as_concurrent_event());
+            session.add_concurrent(other.as_concurrent_event(), cx.now.boot_ns);
         }
     }
     *session.packet_filter = filter;

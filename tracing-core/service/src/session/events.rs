@@ -158,11 +158,14 @@ impl UnreadEvents {
         self.snapshots.push_back(*now);
     }
 
-    /// Keeps an event of another session. When there are too many the newest is dropped: the beginning tells more
-    /// than the end.
-    pub(crate) fn add_concurrent(&mut self, event: ConcurrentEvent) {
-        if self.concurrent.len() < self.limits.concurrent_events_max {
+    /// Keeps an event of another session. When there are too many the newest is dropped, and the result is false: the
+    /// beginning tells more than the end.
+    #[must_use]
+    pub(crate) fn add_concurrent(&mut self, event: ConcurrentEvent) -> bool {
+        let has_room = self.concurrent.len() < self.limits.concurrent_events_max;
+        if has_room {
             self.concurrent.push_back(event);
         }
+        has_room
     }
 }

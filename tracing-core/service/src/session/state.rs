@@ -18,7 +18,7 @@ use crate::accounts::BufferCharge;
 use crate::context::Context;
 use crate::error::SessionError;
 use crate::filter::TraceFilter;
-use crate::ledger::{Amount, Ledger, Loss, Reason};
+use crate::ledger::{Amount, Ledger, Loss, OfSession, Reason};
 use crate::limits::{self, Limits};
 use crate::matching::clip_name;
 use crate::output::Boost;
@@ -228,6 +228,13 @@ impl Session {
         self.ledger.add(loss, is_unlimited, cx.now.boot_ns);
     }
 
+    /// Keeps an event of another session for its trace, if there is room; else the ledger has it.
+    pub(crate) fn add_concurrent(&mut self, event: ConcurrentEvent, now_ns: u64) {
+        if !self.unread_events.add_concurrent(event) {
+            self.ledger.add_of_session(OfSession::EventsDropped, Amount::exactly(1), now_ns);
+        }
+    }
+
     /// Whether it was admitted but is not set up yet.
     pub(crate) fn is_being_made(&self) -> bool {
         self.life.is_being_made()
@@ -289,6 +296,11 @@ impl Session {
     }
 }
 
+/// Writers of a producer began to drop packets, and it may have dropped more since it told how many.
+fn dropped_more(producer: &Producer) -> Loss {
+    Loss { amount: Amount::PERHAPS, ..producer.loss(Reason::Dropped) }
+}
+
 /// All sessions, those included that are freed and still write their file.
 #[derive(Debug, Default)]
 pub(crate) struct Sessions {
@@ -296,11 +308,6 @@ pub(crate) struct Sessions {
     last_id: u64,
     /// When sessions under extra guardrails began, and of which user, by name.
     pub(crate) guarded_starts: SortedMap<String, (u64, u32)>,
-/// Writers of a producer began to drop packets, and it may have dropped more since it told how many.
-fn dropped_more(producer: &Producer) -> Loss {
-    Loss { amount: Amount::PERHAPS, ..producer.loss(Reason::Dropped) }
-}
-
 }
 
 impl Sessions {
@@ -381,20 +388,20 @@ impl Sessions {
         let lost: Vec<_> = producer.left.take_lost().collect();
         let of_no_buffer = producer.left.take_of_no_buffer();
         let untold = producer.left.take_untold();
+        let had_writers = producer.left.had_writers;
         for session in self.by_id.values_mut() {
             if !session.loses() || !session.producers.contains_key(&producer.id) {
                 continue;
             }
+            if had_writers && session.has_lost_since(producer.id, producer.loss_marks) {
+                session.note_loss(dropped_more(producer), cx);
+            }
             let mut sum = of_no_buffer;
             if untold.is_some_and(|noted| session.has_lost_since(producer.id, noted)) {
                 sum.add(Amount::PERHAPS);
-        let had_writers = producer.left.had_writers;
             }
             for (_, amount) in lost.iter().filter(|(id, _)| session.buffers.contains(id)) {
                 sum.add(*amount);
-            }
-            if had_writers && session.has_lost_since(producer.id, producer.loss_marks) {
-                session.note_loss(dropped_more(producer), cx);
             }
             if sum == Amount::default() {
                 continue;
@@ -429,11 +436,11 @@ impl Sessions {
     }
 
     /// Tells sessions that asked for it of the new state of another one.
-    pub(crate) fn announce(&mut self, event: &ConcurrentEvent) {
+    pub(crate) fn announce(&mut self, event: &ConcurrentEvent, now_ns: u64) {
         for other in self.by_id.values_mut() {
             let is_told = !other.state().is_settled() && other.wants_concurrent_events();
             if is_told && other.id != event.id {
-                other.unread_events.add_concurrent(event.clone());
+                other.add_concurrent(event.clone(), now_ns);
             }
         }
     }

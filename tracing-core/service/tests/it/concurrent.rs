@@ -88,3 +88,29 @@ fn clones_are_in_the_events_too() {
     let own = |state| (3, state, String::new(), 0);
     assert_eq!(seen(&mut shell, &watcher), [own(CLONED), own(DISABLED)]);
 }
+
+/// Those that are not kept are told.
+#[test]
+fn events_of_too_many_sessions_are_in_the_ledger() {
+    let mut shell = Shell::with(|config| config.limits.concurrent_events_max = 2);
+    let mut watcher = MockConsumer::connect(&mut shell, 0);
+    watcher.enable(&mut shell, curious("watcher"), None);
+    let told = |shell: &mut Shell, watcher: &MockConsumer| -> Vec<(Option<u64>, Option<bool>)> {
+        let entries = ledger::ledger(shell, watcher).into_iter();
+        let of_events = |e: &protos::LossLedgerEntry| {
+            (e.reason, e.unit)
+                == (
+                    Some(protos::LossLedgerReason::REASON_EVENTS_DROPPED),
+                    Some(protos::LossLedgerUnit::UNIT_EVENTS),
+                )
+        };
+        entries.filter(of_events).map(|entry| (entry.count, entry.at_least)).collect()
+    };
+    let mut other = MockConsumer::connect(&mut shell, 1);
+    other.enable(&mut shell, config(&[]), None);
+    assert_eq!(told(&mut shell, &watcher), [], "it is configured, and started");
+    other.disable(&mut shell);
+    other.disconnect(&mut shell);
+    assert_eq!(told(&mut shell, &watcher), [(Some(1), None)]);
+    assert_eq!(seen(&mut shell, &watcher).len(), 2);
+}
