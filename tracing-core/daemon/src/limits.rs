@@ -85,10 +85,18 @@ pub const FILES_PER_USER_MIN: usize = 4;
 /// first: a sixth is left for the rest ([`service::shares`] says how it is divided).
 pub const FILES_IN_MEMORY_PER_USER_PART: u64 = 32;
 /// Data that waits to be written into files of all users but root and that of the daemon may be this part of the memory
-/// of the service. The shell charges pieces with long packets; few others wait, and they are short.
+/// of the service, beside [`WAITING_FREE_BYTES`]. The shell charges pieces with long packets; few others wait, and they
+/// are short.
 pub const WAITING_PART: u64 = 128;
 /// The same where that memory is not known, bytes.
 pub const WAITING_BYTES: u64 = 64 * 1024 * 1024;
+/// All users may have so many times as much as one of them: the longest piece of a user has a place then, whatever
+/// another one has. Such a piece has a pass, and a packet of [`service::limits::PACKET_PART`].
+pub const WAITING_USERS_SHARE: u64 = 2;
+/// So much of each user may wait beside that, bytes: a pass, and a packet that is not long. So no user's piece without
+/// long packets is refused because of what others have.
+pub const WAITING_FREE_BYTES: u64 =
+    (service::limits::FILE_PASS_BYTES + service::limits::LONG_PACKET_BYTES) as u64;
 /// The same where the memory of the service is not known, bytes.
 pub const FILES_IN_MEMORY_PER_USER_BYTES: u64 = 64 * 1024 * 1024;
 /// How many times the limit of one user all users but root and that of the daemon may have together.

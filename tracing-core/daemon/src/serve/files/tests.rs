@@ -164,7 +164,7 @@ fn data_that_waits_to_be_written_is_limited() {
     files.write(ids[3], piece(1500), FileSync::No, false);
     let Input::FileWritten { file, result } = answer(&mut files) else { panic!("no answer") };
     let error = result.unwrap_err().text;
-    assert!(error.contains("wait to be written into files of users, and with"), "{error}");
+    assert!(error.contains("wait to be written into files of user 7, and with"), "{error}");
     let refused = |files: &Files| files.memory_of_user(7).map(|of| of.2);
     assert_eq!((file, refused(&files)), (ids[3], Some(1)));
     // Files without a limit.

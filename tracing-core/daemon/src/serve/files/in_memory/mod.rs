@@ -5,7 +5,7 @@
 //!   tmpfs, memfd          what is written, in whole pages ──> account of the user, also when the file is closed
 //!   pipe, AF_UNIX socket  what it can hold ─────────────────> account, while it is open; then what may be left in it
 //!   disk and others       nothing
-//!   all files             data that is not written yet ─────> a sum of its own until it is, if it is much
+//!   all files             data that is not written yet ─────> an account of its own until it is, if it is much
 //! ```
 //!
 //! The memory lives as long as the file, and anybody who has a descriptor can keep that, so this process cannot see the
@@ -27,7 +27,8 @@ use super::super::refusals::Refusals;
 use super::kind::{Memory, memory_of};
 use crate::limits::{
     FILES_IN_MEMORY_AT_FIRST_PART, FILES_IN_MEMORY_PER_USER_BYTES, FILES_IN_MEMORY_PER_USER_PART,
-    FILES_IN_MEMORY_USERS_SHARE, WAITING_BYTES, WAITING_PART,
+    FILES_IN_MEMORY_USERS_SHARE, WAITING_BYTES, WAITING_FREE_BYTES, WAITING_PART,
+    WAITING_USERS_SHARE,
 };
 use crate::system::own_user::OwnUser;
 use abi::map::SortedMap;
@@ -50,7 +51,7 @@ struct Shared {
     /// Bytes of one user, and of all users but root and that of the daemon.
     per_user: u64,
     total: u64,
-    /// Bytes that may wait to be written into files of all these users.
+    /// Bytes that may wait to be written into files of all these users, beside those of each that are free.
     waiting_max: u64,
     own_uid: u32,
     measure: Measure,
@@ -65,8 +66,8 @@ struct State {
     writing: u64,
     /// All that was ever charged.
     charged: u64,
-    /// Bytes that wait to be written into files.
-    waiting: u64,
+    /// Bytes that wait to be written into files, of each user that has some.
+    waiting: SortedMap<u32, u64>,
     /// How often each user wanted more than there may be.
     refused: Refusals<u32>,
 }
@@ -104,6 +105,8 @@ impl fmt::Display for TooMuch {
 /// Why no more data may wait to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooMuchWaits {
+    /// The user, or all users.
+    uid: Option<u32>,
     held: u64,
     more: u64,
     max: u64,
@@ -111,11 +114,16 @@ pub(super) struct TooMuchWaits {
 
 impl fmt::Display for TooMuchWaits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { held, more, max } = self;
+        let Self { uid, held, more, max } = self;
+        write!(f, "{held} bytes wait to be written into files of ")?;
+        match uid {
+            Some(uid) => write!(f, "user {uid}")?,
+            None => f.write_str("users")?,
+        }
         write!(
             f,
-            "{held} bytes wait to be written into files of users, and with {more} more these would be more than {max}: \
-             end sessions whose files take nothing, or read the session without write_into_file"
+            ", and with {more} more these would be more than {max}: end sessions whose files take nothing, or read the \
+             session without write_into_file"
         )
     }
 }
@@ -186,13 +194,11 @@ impl InMemory {
     /// Counts data of a user that waits to be written, until the result is dropped.
     pub(super) fn hold(&self, uid: u32, bytes: u64) -> Result<Held, TooMuchWaits> {
         let mut state = lock(&self.0.state);
-        let (held, max) = (state.waiting, self.0.waiting_max);
-        if held.saturating_add(bytes) > max {
+        if let Err(too_much) = self.0.wait(&mut state, uid, bytes) {
             state.refused.note(uid);
-            return Err(TooMuchWaits { held, more: bytes, max });
+            return Err(too_much);
         }
-        state.waiting = held.saturating_add(bytes);
-        Ok(Held { account: self.clone(), bytes })
+        Ok(Held { account: self.clone(), uid, bytes })
     }
 
     /// Users that have something, or to whom more was refused; some come twice.
@@ -216,17 +222,11 @@ impl InMemory {
     /// Bytes that wait to be written.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> u64 {
-        lock(&self.0.state).waiting
+        lock(&self.0.state).waiting.values().sum()
     }
 
     fn release(&self, uid: u32, bytes: u64) {
-        let mut state = lock(&self.0.state);
-        if let Some(held) = state.users.get_mut(&uid) {
-            *held = held.saturating_sub(bytes);
-            if *held == 0 {
-                state.users.remove(&uid);
-            }
-        }
+        take_off(&mut lock(&self.0.state).users, uid, bytes);
     }
 }
 
@@ -243,17 +243,36 @@ impl Drop for Writing<'_> {
 /// Data of a user waits to be written.
 pub(super) struct Held {
     account: InMemory,
+    uid: u32,
     bytes: u64,
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         let mut state = lock(&self.account.0.state);
-        state.waiting = state.waiting.saturating_sub(self.bytes);
+        take_off(&mut state.waiting, self.uid, self.bytes);
     }
 }
 
 impl Shared {
+    /// Counts `more` bytes of a user that wait, if they may.
+    fn wait(&self, state: &mut State, uid: u32, more: u64) -> Result<(), TooMuchWaits> {
+        let counts = |waiting: u64| waiting.saturating_sub(WAITING_FREE_BYTES);
+        let held = state.waiting.get(&uid).copied().unwrap_or(0);
+        let sum = held.saturating_add(more);
+        let max = (self.waiting_max / WAITING_USERS_SHARE).saturating_add(WAITING_FREE_BYTES);
+        if sum > max {
+            return Err(TooMuchWaits { uid: Some(uid), held, more, max });
+        }
+        let all = state.waiting.values().copied().map(counts).fold(0, u64::saturating_add);
+        let more = counts(sum).saturating_sub(counts(held));
+        if all.saturating_add(more) > self.waiting_max {
+            return Err(TooMuchWaits { uid: None, held: all, more, max: self.waiting_max });
+        }
+        *state.waiting.get_or_insert_with(uid, || 0) = sum;
+        Ok(())
+    }
+
     /// Charges a user for `more` bytes, if it may have them.
     fn charge(&self, state: &mut State, uid: u32, more: u64) -> Result<(), TooMuch> {
         let held = state.users.get(&uid).copied().unwrap_or(0);
@@ -271,6 +290,16 @@ impl Shared {
         state.writing = state.writing.saturating_add(more);
         state.charged = state.charged.saturating_add(more);
         Ok(())
+    }
+}
+
+/// A user has so many bytes less.
+fn take_off(users: &mut SortedMap<u32, u64>, uid: u32, bytes: u64) {
+    if let Some(held) = users.get_mut(&uid) {
+        *held = held.saturating_sub(bytes);
+        if *held == 0 {
+            users.remove(&uid);
+        }
     }
 }
 

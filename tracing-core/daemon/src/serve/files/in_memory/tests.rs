@@ -192,3 +192,25 @@ fn what_is_being_written_stays_on_the_account() {
     accounts.put(7, 2 * MIB).unwrap();
     assert_eq!(accounts.held(7), 2 * MIB + 1);
 }
+
+/// Pieces of one user that its files do not take leave a place for the longest piece of another one.
+#[test]
+fn what_waits_of_one_user_leaves_a_place_for_others() {
+    const KIB: u64 = 1024;
+    let memory = 1024 * MIB;
+    let accounts = InMemory::with(memory, OWN_UID, Box::new(|| None));
+    // The smallest piece that counts, until no more of them may wait.
+    let fill = |uid| std::iter::from_fn(|| accounts.hold(uid, 513 * KIB).ok()).collect::<Vec<_>>();
+    let of_first = fill(7);
+    let error = accounts.hold(7, 513 * KIB).err().unwrap().to_string();
+    assert!(error.contains("bytes wait to be written into files of user 7, and with"), "{error}");
+    let longest = service::limits::FILE_PASS_BYTES as u64 + memory / service::limits::PACKET_PART;
+    assert!(accounts.hold(8, longest).is_ok());
+    // Two users can have all of that, but for what is free of each user.
+    let of_second = fill(8);
+    let error = accounts.hold(9, longest).err().unwrap().to_string();
+    assert!(error.contains("files of users, and with 3145728 more"), "{error}");
+    assert!(accounts.hold(9, WAITING_FREE_BYTES).is_ok(), "a piece without long packets");
+    drop((of_first, of_second));
+    assert_eq!((accounts.waiting(), accounts.of_user(8).unwrap().2), (0, 1));
+}
