@@ -105,6 +105,8 @@ pub(crate) struct Accounts {
     faults: BlockMap<User, Faults>,
     /// Of users that are not trusted.
     distrusted: BlockMap<User, Distrust>,
+    /// More users are not trusted than are remembered: all limited users that are not remembered count as caught.
+    trusts_nobody: bool,
     /// Shared memory on the accounts of users that were caught, bytes.
     caught_bytes: usize,
     /// What is on the account of each of these for memory of producers that are gone, bytes.
@@ -208,18 +210,34 @@ impl Accounts {
 
     #[inline]
     fn distrust_of(&self, user: User) -> Option<Distrust> {
-        if self.distrusted.is_empty() { None } else { self.distrusted.get(&user).copied() }
+        if self.distrusted.is_empty() {
+            return None;
+        }
+        let unknown = || (self.trusts_nobody && self.is_limited(user)).then_some(Distrust::Caught);
+        self.distrusted.get(&user).copied().or_else(unknown)
     }
 
     /// From now on a user is trusted no more than that. False if so many are remembered that this one is not.
     fn trust_less(&mut self, user: User, why: Distrust) -> bool {
         let is_full = self.distrusted.len() >= limits::DISTRUSTED_USERS_MAX;
         if is_full && !self.distrusted.contains_key(&user) {
+            self.trust_nobody(user);
             return false;
         }
         let distrust = self.distrusted.get_or_insert_with(user, || why);
         *distrust = why.max(*distrust);
         true
+    }
+
+    /// There is no place for this user among those that are not trusted: who has 65,536 user numbers must not become
+    /// one that is trusted.
+    fn trust_nobody(&mut self, user: User) {
+        if self.is_limited(user) && !self.trusts_nobody {
+            self.trusts_nobody = true;
+            let caught = self.by_user.keys().filter(|user| self.is_caught(**user));
+            let held = caught.map(|user| self.held(*user, Resource::Memory));
+            self.caught_bytes = held.fold(0, usize::saturating_add);
+        }
     }
 
     /// A producer of a user that was caught is gone, with so many bytes of shared memory on the account: they stay

@@ -160,24 +160,36 @@ fn memory_of_those_that_are_gone_shrinks_to_what_the_kernel_counts() {
     assert_eq!((held(&accounts), accounts.len()), ([0, 0], 0));
 }
 
-/// Beyond the limit users are trusted again, which costs memory of theirs, not of the service.
+/// Beyond the limit nobody is trusted: a person with many user numbers could have each of them caught, and then remove
+/// memory as another one.
 #[test]
 fn users_that_are_not_trusted_are_bounded() {
     let mut accounts = Accounts::new(500, 1);
     let max = limits::DISTRUSTED_USERS_MAX as u32;
-    for uid in 0..max + 10 {
-        accounts.distrust(User { machine: 1, uid });
+    let remote = |uid| User { machine: 1, uid };
+    let of = |accounts: &Accounts, user| (accounts.is_distrusted(user), accounts.is_caught(user));
+    for uid in 0..max {
+        accounts.distrust(remote(uid));
     }
-    let of = |accounts: &Accounts, uid| {
-        let user = User { machine: 1, uid };
-        (accounts.is_distrusted(user), accounts.is_caught(user))
-    };
-    assert_eq!([max - 1, max].map(|uid| of(&accounts, uid)), [(true, false), (false, false)]);
+    let honest = remote(max + 1);
+    assert!(accounts.charge(honest, Resource::Memory, 100));
+    // Of the user of the service, too, nothing more is remembered.
+    accounts.distrust(User::local(500));
+    assert_eq!(of(&accounts, honest), (false, false));
+    accounts.catch(remote(max));
+    let users = [remote(max - 1), remote(max), honest, User::local(500), User::local(0)];
+    let expected = [(true, false), (true, true), (true, true), (false, false), (false, false)];
+    assert_eq!(users.map(|user| of(&accounts, user)), expected);
+    // What they have counts as that of users that were caught.
+    let caught = |accounts: &Accounts| accounts.total_with(honest, Resource::Memory).0;
+    assert_eq!(caught(&accounts), 100);
+    accounts.distrust(remote(max + 2));
+    assert!(accounts.charge(remote(max), Resource::Memory, 10));
     // One of those that are remembered may be caught, too.
-    for uid in [max - 1, max] {
-        accounts.catch(User { machine: 1, uid });
-    }
-    assert_eq!([max - 1, max].map(|uid| of(&accounts, uid)), [(true, true), (false, false)]);
+    accounts.catch(remote(max - 1));
+    assert!(accounts.is_caught(remote(max - 1)));
+    accounts.release(honest, Resource::Memory, 100);
+    assert_eq!((caught(&accounts), accounts.distrusted.len()), (10, max as usize));
 }
 
 /// Whose memory is on the account because of what it did, its memory is read in copies.
