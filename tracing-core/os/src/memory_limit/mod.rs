@@ -92,6 +92,13 @@ impl Group {
         Some(other.fold(stat_of(&stat, "kernel")?, u64::saturating_sub))
     }
 
+    /// What was written into files and is not on their disks, bytes. `None` if the kernel does not tell.
+    #[must_use]
+    pub fn unwritten_bytes(&self) -> Option<u64> {
+        let stat = self.stat()?;
+        Some(stat_of(&stat, "file_dirty")?.saturating_add(stat_of(&stat, "file_writeback")?))
+    }
+
     fn stat(&self) -> Option<String> {
         fs::read_to_string(self.0.join("memory.stat")).ok()
     }

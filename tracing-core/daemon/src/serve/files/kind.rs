@@ -49,9 +49,9 @@ pub(super) enum Memory {
     Socket,
 }
 
-/// File systems in memory, and the one that may lie on such, which every user can mount (`linux/magic.h`): tmpfs,
-/// ramfs, hugetlbfs and overlayfs.
-const IN_MEMORY: [u64; 4] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6, 0x794c_7630];
+/// File systems in memory, and those that every user can mount (`linux/magic.h`): tmpfs, ramfs, hugetlbfs, overlayfs,
+/// which may lie on such, and FUSE, which may never take what was written.
+const IN_MEMORY: [u64; 5] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6, 0x794c_7630, 0x6573_5546];
 
 /// What of `fd` is in memory. The kernel charges what passes through a connection over the network to who made it.
 pub(super) fn memory_of(fd: BorrowedFd<'_>) -> Option<Memory> {
@@ -68,6 +68,32 @@ pub(super) fn memory_of(fd: BorrowedFd<'_>) -> Option<Memory> {
 
 fn is_in_memory(fd: BorrowedFd<'_>) -> bool {
     // Its type has other widths elsewhere.
-    let kind = |system: rustix::fs::StatFs| u64::from((system.f_type as u64) as u32);
-    fstatfs(fd).is_ok_and(|system| IN_MEMORY.contains(&kind(system)))
+    fstatfs(fd).is_ok_and(|system| keeps_in_memory(system.f_type as u64))
+}
+
+/// Whether a file system with this number is in memory, or may be.
+fn keeps_in_memory(number: u64) -> bool {
+    IN_MEMORY.contains(&u64::from(number as u32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::keeps_in_memory;
+
+    #[test]
+    fn what_users_can_mount_is_in_memory() {
+        // tmpfs, ramfs, hugetlbfs, overlayfs, FUSE; a number with a sign, as other processors have it.
+        let in_memory = [
+            0x0102_1994,
+            0x8584_58f6,
+            0x9584_58f6,
+            0x794c_7630,
+            0x6573_5546,
+            0xffff_ffff_9584_58f6,
+        ];
+        assert!(in_memory.into_iter().all(keeps_in_memory));
+        // ext4, xfs, btrfs, NFS.
+        let others = [0xef53, 0x5846_5342, 0x9123_683e, 0x6969];
+        assert!(!others.into_iter().any(keeps_in_memory));
+    }
 }

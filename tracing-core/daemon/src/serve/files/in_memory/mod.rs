@@ -2,7 +2,7 @@
 //! wrote it: of the service, which the kernel ends if that is too much.
 //!
 //! ```text
-//!   tmpfs, memfd          what is written, in whole pages ──> account of the user, also when the file is closed
+//!   tmpfs, memfd, FUSE    what is written, in whole pages ──> account of the user, also when the file is closed
 //!   pipe, AF_UNIX socket  what is written, in whole pages ──> account, until the kernel counts less (see `passed`);
 //!     if the kernel counts nothing: what it can hold ───────> account, while it is open; then what may be left in it
 //!   disk and others       nothing
@@ -169,7 +169,9 @@ impl InMemory {
         let group = Group::own();
         let measure = move || {
             let group = group.as_ref()?;
-            Some(Counted { all: group.unreclaimable_bytes()?, pages: group.kernel_page_bytes()? })
+            // A file system of a user may keep what was written from its disk.
+            let all = group.unreclaimable_bytes()?.saturating_add(group.unwritten_bytes()?);
+            Some(Counted { all, pages: group.kernel_page_bytes()? })
         };
         Self::with(memory_bytes, own_uid, Box::new(measure))
     }
