@@ -203,7 +203,7 @@ impl SocketLink {
             }
             *is_small = false;
             stream.limit_unread(LARGE_SOCKET_BYTES);
-            stream.send(bytes, fd)
+            meter.measure(call_time, || stream.send(bytes, fd))
         };
         host.transmit(send, recycle)
     }

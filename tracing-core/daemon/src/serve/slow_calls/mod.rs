@@ -33,6 +33,8 @@ use abi::map::{BlockSet, SortedMap};
 
 /// Measures how long calls on the sockets of peers were on the processor.
 pub(super) struct CallMeter {
+    /// The time of the machine, ns.
+    clock: Box<dyn Fn() -> u64 + Send>,
     /// The time of this thread on a processor, ns.
     processor: Box<dyn Fn() -> u64 + Send>,
     /// How much of it a call takes on a socket that no peer has, ns.
@@ -48,11 +50,15 @@ impl CallMeter {
     pub(super) fn new() -> Self {
         let pair = Stream::pair().ok();
         let own = move || pair.as_ref().map_or(0, |(a, b)| own_ns(a, b));
-        Self::with(Box::new(clock::thread_ns), Box::new(own))
+        Self::with(Box::new(clock::mono_ns), Box::new(clock::thread_ns), Box::new(own))
     }
 
-    fn with(processor: Box<dyn Fn() -> u64 + Send>, own: Box<dyn Fn() -> u64 + Send>) -> Self {
-        Self { processor, own, known: None, watched_until_ns: 0 }
+    fn with(
+        clock: Box<dyn Fn() -> u64 + Send>,
+        processor: Box<dyn Fn() -> u64 + Send>,
+        own: Box<dyn Fn() -> u64 + Send>,
+    ) -> Self {
+        Self { clock, processor, own, known: None, watched_until_ns: 0 }
     }
 
     /// A turn of the loop begins.
@@ -63,9 +69,9 @@ impl CallMeter {
 
     /// Makes a call on the socket of a peer, and puts its time on the account of the connection.
     pub(super) fn measure<T>(&mut self, account: &mut CallTime, call: impl FnOnce() -> T) -> T {
-        let began_ns = clock::mono_ns();
+        let began_ns = (self.clock)();
         let result = call();
-        let ended_ns = clock::mono_ns();
+        let ended_ns = (self.clock)();
         if ended_ns.saturating_sub(began_ns) > SLOW_CALL_NS {
             let cost_ns = self.cost(began_ns, ended_ns);
             account.add(cost_ns, ended_ns);

@@ -19,7 +19,8 @@ impl Clocks {
             this.readings.fetch_add(1, Ordering::Relaxed);
             this.processor_ns.load(Ordering::Relaxed)
         };
-        CallMeter::with(Box::new(processor), Box::new(move || own_ns.load(Ordering::Relaxed)))
+        let own = move || own_ns.load(Ordering::Relaxed);
+        CallMeter::with(Box::new(clock::mono_ns), Box::new(processor), Box::new(own))
     }
 
     /// The loop is on a processor for so long.
@@ -143,4 +144,39 @@ fn a_user_waits_for_its_calls() {
     assert_eq!((waits.has(SOME), waits.due_ns()), (false, None));
     waits.charge(SOME, u64::MAX, SECOND);
     assert_eq!(waits.due_ns(), Some(11 * SECOND));
+}
+
+/// What a small socket does not take is sent again when it was enlarged: that call may take as long.
+#[test]
+fn each_call_that_sends_is_measured() {
+    use crate::serve::connections::Connections;
+    use crate::serve::port_kind::PortKind;
+    use crate::serve::remote::SocketLink;
+    use crate::system::closer::{Closer, CloserLimits, Origin};
+    use abi::ids::CallId;
+    use rustix::net::{SendFlags, send};
+    use std::os::fd::AsFd as _;
+    let (stream, _peer) = Stream::pair().unwrap();
+    let same = stream.as_fd().try_clone_to_owned().unwrap();
+    let connections = Connections::new(1 << 20, 500);
+    let slot = connections.admit(PeerUser::Local(1000), PortKind::Consumer).unwrap();
+    let mut link = SocketLink::new(
+        stream,
+        PortKind::Consumer,
+        Origin { client: ClientId::new(9), uid: 1000 },
+        slot,
+        &Closer::new(CloserLimits::new(1 << 20, 500)),
+        &crate::serve::unreceived::Unreceived::default(),
+        &Arc::new(os::poll::Poller::new().unwrap()),
+    );
+    while send(&same, &[0; 100], SendFlags::DONTWAIT).is_ok() {}
+    link.host.reply(CallId::new(1), Ok(vec![0; 1000].into()), false, None).unwrap();
+    // Each call takes a second by this clock.
+    let (seconds, clocks) = (AtomicU64::new(0), Clocks::default());
+    let readings = Arc::clone(&clocks.readings);
+    let mut meter = clocks.calls();
+    meter.clock = Box::new(move || seconds.fetch_add(SECOND, Ordering::Relaxed));
+    link.write(&mut meter, drop).unwrap();
+    assert!(!link.host.wanted().write, "it was sent");
+    assert_eq!(readings.load(Ordering::Relaxed), 2);
 }
