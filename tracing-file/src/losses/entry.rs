@@ -64,7 +64,7 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
             )
         }
         Reason::REASON_OTHERS => {
-            format!("losses of other programs: {}", entry.count.unwrap_or(0))
+            format!("{} of other programs", amount(entry, ("loss", "losses")))
         }
         // Of a newer service.
         reason => {

@@ -200,6 +200,7 @@ fn losses_of_the_ledger() {
     );
     let full = line(Reason::REASON_FILE_FULL, 0, true, None);
     assert_eq!(full, "what came after the file was as long as it may be (max_file_size_bytes)");
-    assert_eq!(line(Reason::REASON_OTHERS, 4, false, None), "losses of other programs: 4");
+    assert_eq!(line(Reason::REASON_OTHERS, 4, false, None), "4 losses of other programs");
+    assert_eq!(line(Reason::REASON_OTHERS, 0, true, None), "perhaps losses of other programs");
     assert_eq!(line(Reason(99), 4, false, None), "game (pid 7), for reason 99: 4");
 }
