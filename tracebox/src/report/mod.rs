@@ -233,6 +233,10 @@ impl Outcome {
             let text = format!("no producer offers {absent}, and --strict was asked for");
             return Err(Failure::new(text).with_code(EXIT_LOST));
         }
+        if self.stats.is_none() {
+            let text = "the service did not tell whether data was lost, and --strict was asked for";
+            return Err(Failure::new(text).with_code(EXIT_LOST));
+        }
         if self.snapshots_alone().is_some() {
             return Ok(());
         }
@@ -240,10 +244,6 @@ impl Outcome {
             let text = format!(
                 "the trace was not searched for gaps, because {why}, and --strict was asked for"
             );
-            return Err(Failure::new(text).with_code(EXIT_LOST));
-        }
-        if self.stats.is_none() {
-            let text = "the service did not tell whether data was lost, and --strict was asked for";
             return Err(Failure::new(text).with_code(EXIT_LOST));
         }
         Ok(())

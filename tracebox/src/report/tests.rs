@@ -215,16 +215,19 @@ fn sources_that_did_not_record() {
 #[test]
 fn sources_that_did_not_record_in_a_session_with_snapshots() {
     let snapshot = || outcome(Some(TraceStats::default()));
-    let check = |sources, taken: Vec<Outcome>, lines: &[&str]| {
+    let check_with = |stats, sources, taken: Vec<Outcome>, lines: &[&str]| {
         let outcome = Outcome {
             sources,
             written: Some(Written { bytes: 0, packets: Some(0) }),
             snapshots: Some(SnapshotResults { outcomes: taken, failed: 0 }),
-            ..outcome(None)
+            ..outcome(stats)
         };
         assert_eq!(outcome.lines(), lines);
         assert_eq!(outcome.verdict(false), Ok(()));
         outcome.verdict(true).map_err(|failure| failure.code)
+    };
+    let check = |sources, taken, lines: &[&str]| {
+        check_with(Some(TraceStats::default()), sources, taken, lines)
     };
     let absent = SourceReport { absent: vec!["a".into()], ..SourceReport::default() };
     let told = "Not recorded, because no producer offers it: a";
@@ -237,6 +240,10 @@ fn sources_that_did_not_record_in_a_session_with_snapshots() {
     let told = "Lost: linux.x stopped at 2.0 s: its producer went away";
     assert_eq!(check(stopped, vec![snapshot()], &[written, told]), Err(EXIT_LOST));
     assert_eq!(check(SourceReport::default(), vec![snapshot()], &[written]), Ok(()));
+    // Only the service knows whether a snapshot was not taken.
+    let untold = |taken, lines: &[&str]| check_with(None, SourceReport::default(), taken, lines);
+    assert_eq!(untold(vec![], &[none]), Err(EXIT_LOST));
+    assert_eq!(untold(vec![snapshot()], &[written]), Err(EXIT_LOST));
 }
 
 #[test]
