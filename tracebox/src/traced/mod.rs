@@ -20,7 +20,7 @@ use crate::console;
 use crate::failure::Ending;
 use crate::failure::{Context, Failure};
 use crate::version::VERSION;
-use confinement::{Folders, confine};
+use confinement::{Folders, confine, gain_nothing};
 
 /// How long the first process of `--background` waits until the second one listens.
 pub(crate) const START_WAIT: Duration = Duration::from_secs(10);
@@ -96,6 +96,8 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
         };
     }
     let traces = traces(&args.write_to)?;
+    // Before there are threads.
+    let privileges = if args.unconfined { Ok(()) } else { gain_nothing() };
     // Each connection needs a descriptor, and the memory of a producer another one.
     let descriptors = process::raise_descriptor_limit();
     let (server, sockets) = listen(permissions, descriptors)?;
@@ -112,7 +114,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     if args.unconfined {
         log("Not confined: it keeps all rights of its user");
     } else {
-        log(confine(&Folders { traces, sockets }));
+        log(confine(&Folders { traces, sockets }, privileges));
     }
     server.run().context("the service ended")?;
     Ok(0)

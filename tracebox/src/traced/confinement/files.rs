@@ -21,9 +21,11 @@ const VERSION: ABI = ABI::V6;
 
 /// Folders of the system itself, of its packages and of root. Nobody's traces belong there. A file there can become a
 /// command of root (jobs in `var`, keys in `root`), or change what the machine knows of itself (the log in `var`).
-const SYSTEM: [&str; 14] = [
-    "bin", "boot", "dev", "etc", "nix", "opt", "proc", "root", "run", "sbin", "snap", "sys", "usr",
-    "var",
+/// `efi` and `esp` are the partition that it starts from, `ostree` and `sysroot` the real root of an image, `gnu` has
+/// packages, and `persist` what stays of `etc` and `var`.
+const SYSTEM: [&str; 20] = [
+    "bin", "boot", "dev", "efi", "esp", "etc", "gnu", "nix", "opt", "ostree", "persist", "proc",
+    "root", "run", "sbin", "snap", "sys", "sysroot", "usr", "var",
 ];
 
 /// Folders within those that are for files of everybody.

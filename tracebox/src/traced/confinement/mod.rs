@@ -25,6 +25,7 @@ pub(super) use files::{Folders, writable};
 /// What the kernel enforces from now on; its `Display` is a line for the log.
 #[derive(Debug)]
 pub(super) struct Confinement {
+    privileges: Result<(), String>,
     files: Result<Enforced, String>,
     /// Where consumers may have files created.
     traces: String,
@@ -48,18 +49,28 @@ impl fmt::Display for Confinement {
         match &self.calls {
             Ok(count) => write!(f, "; {count} system calls by seccomp"),
             Err(reason) => write!(f, "; not confined by seccomp ({reason})"),
+        }?;
+        match &self.privileges {
+            Ok(()) => Ok(()),
+            Err(reason) => write!(f, "; programs may give it privileges ({reason})"),
         }
     }
 }
 
+/// From now on no program gives privileges to this thread, and to those that it starts. Neither landlock nor seccomp
+/// is needed for that.
+pub(super) fn gain_nothing() -> Result<(), String> {
+    rustix::thread::set_no_new_privs(true).map_err(|error| error.to_string())
+}
+
 /// Confines this thread, and those that it starts; system calls are restricted in all threads of the process. The
 /// threads that write the log, watch the loop and close sockets run before, and keep the rights to files that they do
-/// not use.
-pub(super) fn confine(folders: &Folders) -> Confinement {
+/// not use. `privileges`: what [`gain_nothing`] has answered, before there were threads.
+pub(super) fn confine(folders: &Folders, privileges: Result<(), String>) -> Confinement {
     let traces: Vec<String> = folders.traces.iter().map(console::name).collect();
     // Landlock's own calls are not among those that are left.
     let files = files::restrict(folders);
-    Confinement { files, traces: traces.join(" "), calls: calls::restrict() }
+    Confinement { privileges, files, traces: traces.join(" "), calls: calls::restrict() }
 }
 
 #[cfg(test)]

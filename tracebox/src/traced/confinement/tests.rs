@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Confinement, Enforced, Folders, confine, writable};
+use super::{Confinement, Enforced, Folders, confine, gain_nothing, writable};
 
 /// Names the folder of a process that confines itself.
 const VARIABLE: &str = "TRACED_CONFINED_BELOW";
@@ -16,13 +16,19 @@ fn traces_may_be_anywhere_but_among_the_system() {
     let root = tempfile::tempdir().unwrap();
     for folder in [
         "data",
+        "efi",
+        "esp",
         "etc",
+        "gnu/store",
         "home/user",
         "lib64",
         "opt",
+        "ostree/repo",
+        "persist",
         "proc",
         "root",
         "srv",
+        "sysroot",
         "tmp",
         "usr/lib",
         "var/tmp",
@@ -40,7 +46,7 @@ fn traces_may_be_anywhere_but_among_the_system() {
 fn the_log_tells_what_is_not_enforced() {
     let line = |files| {
         let (traces, calls) = ("/tmp /srv".to_owned(), Ok(150));
-        Confinement { files, traces, calls }.to_string()
+        Confinement { privileges: Ok(()), files, traces, calls }.to_string()
     };
     let rest = ", consumers' only below /tmp /srv; 150 system calls by seccomp";
     assert_eq!(line(Ok(Enforced::All)), format!("Confined: landlock for files{rest}"));
@@ -48,6 +54,21 @@ fn the_log_tells_what_is_not_enforced() {
     assert!(part.starts_with("Confined in part: ") && part.ends_with(rest), "{part}");
     let none = line(Err("this kernel does not have it".to_owned()));
     assert!(none.starts_with("Not confined by landlock (this kernel"), "{none}");
+    let (traces, calls) = ("/tmp".to_owned(), Ok(150));
+    let privileges = Err("denied".to_owned());
+    let all = Confinement { privileges, files: Ok(Enforced::All), traces, calls }.to_string();
+    assert!(all.ends_with(" by seccomp; programs may give it privileges (denied)"), "{all}");
+}
+
+/// A property of a thread, so that other tests do not notice.
+#[test]
+fn privileges_are_given_up_without_landlock_and_seccomp() {
+    let has_given_up = std::thread::spawn(|| {
+        gain_nothing().unwrap();
+        // As a thread of the service.
+        std::thread::spawn(rustix::thread::no_new_privs).join().unwrap()
+    });
+    assert_eq!(has_given_up.join().unwrap(), Ok(true));
 }
 
 /// A confined process stays confined: this test starts itself again, and the second process tries everything.
@@ -78,7 +99,7 @@ fn confined(folder: &Path) {
     let pair = UnixDatagram::pair().unwrap();
     let receiver = UnixDatagram::bind(folder.join("datagrams")).unwrap();
     let folders = Folders { traces: vec![traces.clone()], sockets: vec![sockets.clone()] };
-    let confinement = confine(&folders).to_string();
+    let confinement = confine(&folders, gain_nothing()).to_string();
     assert!(confinement.starts_with("Confined: landlock for files, "), "{confinement}");
     assert!(confinement.ends_with(" system calls by seccomp"), "{confinement}");
 
