@@ -32,7 +32,9 @@ pub use self::error::ConsumerError;
 use self::ongoing::OngoingRead;
 pub use self::read::{OpenRead, ReadError, ReadPacket, ReadSummary, ReplyReader, TraceFileWriter};
 use super::connection::{Attachment, Connection, ConnectionWaker, Received, SocketConnection};
-use crate::limits::{CALL_TIMEOUT_MS, CLONE_TIMEOUT_MS, CONNECT_TIMEOUT_MS, FLUSH_GRACE_MS};
+use crate::limits::{
+    CALL_TIMEOUT_MS, CLONE_TIMEOUT_MS, CONNECT_TIMEOUT_MS, FLUSH_GRACE_MS, JOINED_BYTES_MAX,
+};
 use abi::flush_flags::FlushFlags;
 use abi::ids::CallId;
 use abi::ipc::port::ConsumerPort;
@@ -304,7 +306,8 @@ impl Consumer {
     /// The state of the service: its producers, their data sources, and the sessions that this user may see.
     ///
     /// # Errors
-    /// When the service does not answer, or closes the connection.
+    /// When the service does not answer, or closes the connection; [`ConsumerError::AnswerTooLong`] if the state has
+    /// more than 64 MiB.
     pub fn query_service_state(
         &mut self,
         sessions_only: bool,
@@ -317,13 +320,7 @@ impl Consumer {
         let mut state = Vec::new();
         let request = Request::QueryServiceState(request);
         self.stream(request, Duration::from_millis(CALL_TIMEOUT_MS), |reply| {
-            let mut reader = Reader::new(reply);
-            while let Some(field) = reader.next_field()? {
-                if let (1, Value::Len(part)) = (field.number, field.value) {
-                    state.extend_from_slice(part);
-                }
-            }
-            Ok(())
+            join_state(&mut state, reply)
         })?;
         decode("QueryServiceState", &state)
     }
@@ -496,6 +493,20 @@ fn ended(result: Result<Vec<u8>, Rejected>) -> Result<(), ConsumerError> {
         Some(error) => Err(ConsumerError::Service(error)),
         None => Ok(()),
     }
+}
+
+/// Adds the parts of a state in `reply`, an encoded `QueryServiceStateResponse`.
+fn join_state(state: &mut Vec<u8>, reply: &[u8]) -> Result<(), ConsumerError> {
+    let mut reader = Reader::new(reply);
+    while let Some(field) = reader.next_field()? {
+        if let (1, Value::Len(part)) = (field.number, field.value) {
+            if state.len().saturating_add(part.len()) > JOINED_BYTES_MAX {
+                return Err(ConsumerError::AnswerTooLong("QueryServiceState"));
+            }
+            state.extend_from_slice(part);
+        }
+    }
+    Ok(())
 }
 
 fn decode<M: Message>(method: &'static str, bytes: &[u8]) -> Result<M, ConsumerError> {

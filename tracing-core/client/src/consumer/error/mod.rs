@@ -48,6 +48,8 @@ pub enum ConsumerError {
         /// The fault of the answer.
         error: DecodeError,
     },
+    /// A packet, or the state of the service, has more than 64 MiB in the answer to this method.
+    AnswerTooLong(&'static str),
     /// The waker was used.
     Interrupted,
     /// The packets that were read could not be written.
@@ -95,6 +97,9 @@ impl fmt::Display for ConsumerError {
             Self::TimedOut(method) => write!(f, "the service did not answer {method} in time"),
             Self::Malformed { method, error } => {
                 write!(f, "the service's answer to {method} is malformed: {error}")
+            }
+            Self::AnswerTooLong(method) => {
+                write!(f, "the service's answer to {method} is too long")
             }
             Self::Interrupted => f.write_str("interrupted"),
             Self::Output(error) => error.fmt(f),

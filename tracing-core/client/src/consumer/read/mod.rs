@@ -22,6 +22,7 @@ use protozero::{ReadError as WireError, Reader, Value};
 
 use super::ongoing::OngoingRead;
 use super::{Attachment, Consumer, ConsumerError, Step};
+use crate::limits::JOINED_BYTES_MAX;
 use abi::ids::CallId;
 use abi::ipc::Rejected;
 use abi::sync::Arc;
@@ -89,8 +90,8 @@ impl ReplyReader {
     /// Passes each packet that ends in `reply`, an encoded `ReadBuffersResponse`, to `take`.
     ///
     /// # Errors
-    /// [`ReadError::Malformed`] if the reply is not such a message, [`ReadError::Taking`] with the error of `take`.
-    /// The packets before the error were passed.
+    /// [`ReadError::Malformed`] if the reply is not such a message, [`ReadError::TooLong`] if a packet in slices has
+    /// more than 64 MiB, [`ReadError::Taking`] with the error of `take`. The packets before the error were passed.
     #[inline]
     pub fn read(
         &mut self,
@@ -137,6 +138,9 @@ impl ReplyReader {
         let rest = reader.remaining();
         let (2, Value::Len(slice)) = (field.number, field.value) else { return Ok(rest) };
         let (data, last) = parse_slice(slice)?;
+        if self.begun.len().saturating_add(data.len()) > HEAD_BYTES + JOINED_BYTES_MAX {
+            return Err(ReadError::TooLong);
+        }
         if self.begun.is_empty() {
             self.begun.resize(HEAD_BYTES, 0);
         }
@@ -179,6 +183,8 @@ fn whole_packet(reply: &[u8]) -> Option<(ReadPacket<'_>, &[u8])> {
 pub enum ReadError {
     /// The reply is not a `ReadBuffersResponse`.
     Malformed(WireError),
+    /// A packet has more than 64 MiB.
+    TooLong,
     /// The function that takes the packets failed.
     Taking(io::Error),
 }
@@ -193,6 +199,7 @@ impl std::fmt::Display for ReadError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Malformed(error) => write!(f, "malformed ReadBuffers reply: {error}"),
+            Self::TooLong => f.write_str("a packet of the ReadBuffers reply is too long"),
             Self::Taking(error) => error.fmt(f),
         }
     }
@@ -210,6 +217,7 @@ impl From<ReadError> for ConsumerError {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Malformed(error) => Self::Malformed { method: METHOD, error: error.into() },
+            ReadError::TooLong => Self::AnswerTooLong(METHOD),
             ReadError::Taking(error) => Self::Output(error),
         }
     }

@@ -115,3 +115,44 @@ fn writes_end_with_whole_packets() {
     assert_eq!(all, ends.last().unwrap());
     assert!(written.iter().all(|end| ends.contains(end)), "{written:?} {ends:?}");
 }
+
+/// A service could send slices without an end.
+#[test]
+fn a_packet_in_slices_has_a_limit() {
+    const SLICE: usize = 1 << 20;
+    let mut reader = ReplyReader::new();
+    let part = reply(vec![slice(&vec![7; SLICE], false)]);
+    let mut read = |reply: &[u8]| {
+        let mut packets = 0;
+        let result = reader.read(reply, |packet| {
+            assert_eq!(packet.bytes().len(), JOINED_BYTES_MAX);
+            packets += 1;
+            Ok(())
+        });
+        result.map(|()| packets)
+    };
+    for _ in 0..JOINED_BYTES_MAX / SLICE {
+        assert_eq!(read(&part).unwrap(), 0);
+    }
+    let error = read(&reply(vec![slice(b"a", true)])).unwrap_err();
+    assert!(matches!(error, ReadError::TooLong));
+    let text = ConsumerError::from(error).to_string();
+    assert_eq!(text, "the service's answer to ReadBuffers is too long");
+    assert_eq!(read(&reply(vec![slice(b"", true)])).unwrap(), 1);
+}
+
+#[test]
+fn the_state_of_a_service_has_a_limit() {
+    use crate::consumer::join_state;
+    // Field 1 with so many bytes.
+    let part = |bytes: usize| {
+        let mut digits = [0; varint::LEN_MAX];
+        let width = varint::encode(bytes as u64, &mut digits);
+        [&[PACKET_TAG], &digits[..width], &vec![7; bytes]].concat()
+    };
+    let mut state = Vec::new();
+    join_state(&mut state, &part(JOINED_BYTES_MAX)).unwrap();
+    let error = join_state(&mut state, &part(1)).unwrap_err();
+    assert!(matches!(error, ConsumerError::AnswerTooLong("QueryServiceState")), "{error}");
+    assert_eq!(state.len(), JOINED_BYTES_MAX);
+}
