@@ -114,10 +114,9 @@ impl Package {
                 }
             }
             let arguments = self.manifest["metadata"]["docs"]["rs"]["rustdoc-args"].as_array();
-            let told = arguments.is_some_and(|all| all.iter().any(|it| it == "docsrs"));
-            if !features.is_empty()
-                && !(told && root.contains("cfg_attr(docsrs, feature(doc_cfg))"))
-            {
+            let is_asked = arguments.is_some_and(|all| all.iter().any(|it| it == "docsrs"));
+            let is_shown = is_asked && root.contains("cfg_attr(docsrs, feature(doc_cfg))");
+            if !features.is_empty() && !is_shown {
                 let what = "docs.rs does not show which feature an item needs: see `docsrs` in another package";
                 found.push(what.to_owned());
             }
@@ -138,9 +137,9 @@ impl Package {
             let kinds = target["kind"].as_array().into_iter().flatten();
             kinds.filter_map(Value::as_str).any(|kind| kind == "lib" || kind == "proc-macro")
         };
-        let root = targets.filter(library).map(|target| read(&path(&target["src_path"])));
+        let root = targets.filter(library).map(|target| read(&path(&target["src_path"]))).next();
         let readme = read(&folder.join(path(&self.manifest["readme"])))?;
-        Ok([readme, root.last().transpose()?.unwrap_or_default()])
+        Ok([readme, root.transpose()?.unwrap_or_default()])
     }
 
     /// Whether other crates can use it.
