@@ -22,9 +22,10 @@ use crate::dynamic::{MessageDescriptor, Pool};
 /// inside an `Any` must be [added](Self::add), once, at the start of the program.
 ///
 /// Each type has a pool, in which its own types come first, so two schemas with equal names do not mix: one of them
-/// can be added, and both can be used. Types of different pools differ: two messages of them are not equal, and a message
-/// that is set in one of another pool is decoded again, as the type with its name there. After [`add`](Self::add) a type
-/// has a new pool. The descriptor of a field selects the field also in messages of the other pool.
+/// can be added, and both can be used. Types of different pools differ: two messages of them are not equal, and a
+/// message that is set in one of another pool is decoded again, as the type with its name there. After
+/// [`add`](Self::add) a type has a new pool. The descriptor of a field selects the field also in messages of the other
+/// pool.
 pub struct Registry {
     state: RwLock<State>,
 }
