@@ -26,7 +26,7 @@ use rustix::io::ioctl_fionread;
 use rustix::net::sockopt::socket_send_buffer_size;
 use rustix::pipe::fcntl_getpipe_size;
 
-use self::passed::{Passed, Written};
+use self::passed::{Passed, Written, shrink};
 use super::super::refusals::Refusals;
 use super::kind::{Memory, memory_of};
 use crate::limits::{
@@ -346,19 +346,6 @@ fn take_off(users: &mut SortedMap<u32, u64>, uid: u32, bytes: u64) {
         if *held == 0 {
             users.remove(&uid);
         }
-    }
-}
-
-/// Shrinks numbers by the same part, so that the sum is at most `most`.
-fn shrink<'a>(numbers: impl Iterator<Item = &'a mut u64>, most: u64) {
-    let numbers: Vec<&mut u64> = numbers.collect();
-    let all = numbers.iter().map(|number| **number).fold(0, u64::saturating_add);
-    if most >= all {
-        return;
-    }
-    for number in numbers {
-        let part = u128::from(*number).saturating_mul(most.into()).checked_div(all.into());
-        *number = part.and_then(|part| u64::try_from(part).ok()).unwrap_or(*number);
     }
 }
 

@@ -13,7 +13,6 @@
 //! What grows counts for each user for whom something was written meanwhile, and all together have no more than the
 //! kernel counts.
 
-use super::shrink;
 use abi::map::SortedMap;
 
 /// See the [module](self).
@@ -99,5 +98,18 @@ impl Passed {
         }
         shrink(self.users.iter_mut().map(|(_, of)| &mut of.left), counted);
         self.users.retain(|_, of| of.held() > 0);
+    }
+}
+
+/// Shrinks numbers by the same part, so that the sum is at most `most`.
+pub(super) fn shrink<'a>(numbers: impl Iterator<Item = &'a mut u64>, most: u64) {
+    let numbers: Vec<&mut u64> = numbers.collect();
+    let all = numbers.iter().map(|number| **number).fold(0, u64::saturating_add);
+    if most >= all {
+        return;
+    }
+    for number in numbers {
+        let part = u128::from(*number).saturating_mul(most.into()).checked_div(all.into());
+        *number = part.and_then(|part| u64::try_from(part).ok()).unwrap_or(*number);
     }
 }

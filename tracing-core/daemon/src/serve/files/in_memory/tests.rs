@@ -117,7 +117,7 @@ fn a_pipe_that_was_read_keeps_two_pages() {
     assert_eq!(accounts.held(7), EMPTY_PIPE_BYTES);
 }
 
-/// It is charged again when it is closed: a write waits, and its user enlarges it meanwhile.
+/// A pipe is charged again when it is closed: its user may enlarge it while a write waits.
 #[test]
 fn a_pipe_that_grew_while_it_was_written_is_charged_for_that() {
     let (accounts, _) = accounts();
