@@ -11,16 +11,16 @@
 //!
 //! | messages | what they have besides their fields |
 //! |---|---|
-//! | [`Timestamp`], [`Duration`] | `Copy`; `Ord`, of values in their range; text as in JSON; conversions with std, chrono, time, jiff |
+//! | [`Timestamp`], [`Duration`] | `Copy`, `Ord`; a range; text as in JSON; conversions with std, chrono, time, jiff |
 //! | [`Any`] | packing and unpacking by full name |
 //! | [`Struct`], [`Value`], [`ListValue`] | `From` for numbers, texts, lists and maps; views |
 //! | [`FieldMask`] | union, normal form; with the feature `reflect` they are applied to messages |
 //! | wrappers ([`Int32Value`], ...) | `From` and `Into` of their value |
 //! | `Empty`, `SourceContext`, `Type`, `Api`, ... | nothing: [`google::protobuf`] has them all |
 //!
-//! All of them but floats, `Struct` and what has one are `Eq` and `Hash`. `Timestamp` and `Duration` have no field for
-//! unknown fields, which decoding drops, so `Timestamp { seconds, nanos }` is a whole literal. A literal of any other
-//! message ends with `..Default::default()`.
+//! All of them but floats, `Struct` and what has one are `Eq` and `Hash`. The order of times is right
+//! for those in their range. `Timestamp` and `Duration` have no field for unknown fields, which decoding drops, so
+//! `Timestamp { seconds, nanos }` is a whole literal. A literal of any other message ends with `..Default::default()`.
 //!
 //! Each message has an owned struct, a writer and a reader, and knows its name and its fields
 //! ([`Named`](protozero::Named)). With its feature `json`, `protozero` prints and parses them in the forms that

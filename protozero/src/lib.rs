@@ -2,8 +2,8 @@
 //!
 //! | you want | begin with |
 //! |---|---|
-//! | structs, writers and readers for `.proto` files | the code generator, [`pbzero-codegen`](https://docs.rs/pbzero-codegen) |
-//! | a struct of your own as a message | `#[derive(Message)]`, feature `derive`; [`pbzero-derive`](https://docs.rs/pbzero-derive) lists the attributes |
+//! | code for `.proto` files | the code generator, [`pbzero-codegen`](https://docs.rs/pbzero-codegen) |
+//! | your own struct as a message | feature `derive`: `#[derive(Message)]` of [`pbzero-derive`](https://docs.rs/pbzero-derive) |
 //! | JSON, the text format | `json::to_string` and `json::from_str`, feature `json`; `text::parse`, feature `text` |
 //! | messages of a schema that is loaded at run time | `dynamic::Pool`, feature `dynamic` |
 //! | `Timestamp`, `Any` and the other well-known types | [`pbzero-types`](https://docs.rs/pbzero-types) |
@@ -33,8 +33,8 @@
 //! The folder `docs` of the repository has the guide, `protozero.md`, and tables for those who know prost,
 //! rust-protobuf or nanopb, `coming-from.md`.
 //!
-//! A writer stores each byte once, at its final place; a reader borrows the encoded bytes. The rest of this page is about
-//! them.
+//! A writer stores each byte once, at its final place; a reader borrows the encoded bytes. The rest of this page is
+//! about them.
 //!
 //! # A message on the wire
 //!

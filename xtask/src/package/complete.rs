@@ -114,9 +114,9 @@ impl Package {
                 }
             }
             let arguments = self.manifest["metadata"]["docs"]["rs"]["rustdoc-args"].as_array();
-            let is_asked = arguments.is_some_and(|all| all.iter().any(|it| it == "docsrs"));
-            let is_shown = is_asked && root.contains("cfg_attr(docsrs, feature(doc_cfg))");
-            if !features.is_empty() && !is_shown {
+            let told = arguments.is_some_and(|all| all.iter().any(|it| it == "docsrs"));
+            let shown = told && root.contains("cfg_attr(docsrs, feature(doc_cfg))");
+            if !features.is_empty() && !shown {
                 let what = "docs.rs does not show which feature an item needs: see `docsrs` in another package";
                 found.push(what.to_owned());
             }
@@ -132,12 +132,12 @@ impl Package {
         let path = |value: &Value| PathBuf::from(value.as_str().unwrap_or_default());
         let manifest = path(&self.manifest["manifest_path"]);
         let folder = manifest.parent().unwrap_or(&manifest);
-        let targets = self.manifest["targets"].as_array().into_iter().flatten();
+        let mut targets = self.manifest["targets"].as_array().into_iter().flatten();
         let library = |target: &&Value| {
             let kinds = target["kind"].as_array().into_iter().flatten();
             kinds.filter_map(Value::as_str).any(|kind| kind == "lib" || kind == "proc-macro")
         };
-        let root = targets.filter(library).map(|target| read(&path(&target["src_path"]))).next();
+        let root = targets.find(library).map(|target| read(&path(&target["src_path"])));
         let readme = read(&folder.join(path(&self.manifest["readme"])))?;
         Ok([readme, root.transpose()?.unwrap_or_default()])
     }
