@@ -3,7 +3,7 @@
 //! | you want | begin with |
 //! |---|---|
 //! | code for `.proto` files | the code generator, [`pbzero-codegen`](https://docs.rs/pbzero-codegen) |
-//! | your own struct as a message | feature `derive`: `#[derive(Message)]` of [`pbzero-derive`](https://docs.rs/pbzero-derive) |
+//! | a struct as a message | `#[derive(Message)]`, feature `derive`: [`pbzero-derive`](https://docs.rs/pbzero-derive) |
 //! | JSON, the text format | `json::to_string` and `json::from_str`, feature `json`; `text::parse`, feature `text` |
 //! | messages of a schema that is loaded at run time | `dynamic::Pool`, feature `dynamic` |
 //! | `Timestamp`, `Any` and the other well-known types | [`pbzero-types`](https://docs.rs/pbzero-types) |
