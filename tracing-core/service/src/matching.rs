@@ -5,9 +5,10 @@
 //! second, and one for all producers; an expression whose cost exceeds it does not match. Neither a
 //! user nor a producer can make others pay: a part of the budget is for producers of users that used little of it.
 
+use abi::ids::SessionId;
 use abi::map::{BlockMap, SortedMap};
+use abi::sync::Arc;
 
-use crate::accounts::User;
 use crate::expression::Expression;
 use crate::limits;
 
@@ -66,13 +67,16 @@ impl NameRegex {
     }
 }
 
+/// A user on a machine: both numbers.
+type UserIds = (u32, u32);
+
 /// The steps that users took in this second.
 #[derive(Debug, Default)]
 pub(crate) struct RegexBudget {
     since_ns: u64,
     used: SortedMap<u32, u64>,
     /// The same for the names of the producers of one user.
-    by_user: BlockMap<(u32, User), u64>,
+    by_user: BlockMap<(u32, UserIds), u64>,
 }
 
 impl RegexBudget {
@@ -85,7 +89,7 @@ impl RegexBudget {
     }
 
     /// What it has used for producers of `of`, since the last call of [`used`](Self::used).
-    fn used_for(&mut self, uid: u32, of: User) -> &mut u64 {
+    fn used_for(&mut self, uid: u32, of: UserIds) -> &mut u64 {
         self.by_user.get_or_insert_with((uid, of), || 0)
     }
 }
@@ -100,7 +104,7 @@ pub(crate) struct MatchCost<'a> {
     pub(crate) work: &'a mut u64,
     /// The user of the session, and that of the producer.
     pub(crate) uid: u32,
-    pub(crate) producer: User,
+    pub(crate) producer: UserIds,
     pub(crate) now_ns: u64,
     /// Some match was not made.
     pub(crate) exceeded: bool,
@@ -125,5 +129,34 @@ impl MatchCost<'_> {
         *self.all.used_for(self.uid, self.producer) = next_of;
         *self.work = self.work.saturating_add(steps.saturating_mul(limits::WORK_PER_REGEX_STEP));
         true
+    }
+}
+
+/// Whether a trigger is for the producer that activates it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Match {
+    Yes,
+    No,
+    /// To match its name took too long.
+    Exceeded,
+}
+
+/// Which triggers of which sessions match the producer that activates them: found out once per request, which may
+/// repeat a name thousands of times; of each name before any session takes it.
+#[derive(Debug, Default)]
+pub(crate) struct Matches(BlockMap<(SessionId, Arc<str>), Match>);
+
+impl Matches {
+    pub(crate) fn of(&self, session: SessionId, name: &Arc<str>) -> Option<Match> {
+        self.0.get(&(session, Arc::clone(name))).copied()
+    }
+
+    pub(crate) fn add(&mut self, session: SessionId, name: &Arc<str>, found: Match) {
+        self.0.insert((session, Arc::clone(name)), found);
+    }
+
+    /// Forgets all other names.
+    pub(crate) fn keep(&mut self, name: &str) {
+        self.0.retain(|(_, of), _| **of == *name);
     }
 }

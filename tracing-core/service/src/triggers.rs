@@ -14,7 +14,7 @@
 use super::consumers::Consumers;
 use super::context::Context;
 use super::ledger::Reason;
-use super::matching::{BUDGET_EXCEEDED, MatchCost};
+use super::matching::{BUDGET_EXCEEDED, Match, MatchCost, Matches};
 use super::producers::Producer;
 use super::session::config::duration_max;
 use super::session::events::TriggerHit;
@@ -28,29 +28,8 @@ use super::trigger_history::TriggerHistory;
 use super::work::Piece;
 use crate::accounts::User;
 use crate::limits;
-use abi::ids::SessionId;
-use abi::map::{BlockMap, BlockSet};
+use abi::map::BlockSet;
 use abi::sync::Arc;
-
-/// Whether a trigger is for the producer that activates it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Match {
-    Yes,
-    No,
-    /// To match its name took too long.
-    Exceeded,
-}
-
-/// Which triggers of which sessions match the producer that activates them: found out once per request, which may
-/// repeat a name thousands of times; of each name before any session takes it.
-#[derive(Debug, Default)]
-pub(crate) struct Matches(BlockMap<(SessionId, Arc<str>), Match>);
-
-impl Matches {
-    fn of(&self, session: SessionId, name: &Arc<str>) -> Option<Match> {
-        self.0.get(&(session, Arc::clone(name))).copied()
-    }
-}
 
 /// A producer activates a piece of `names`. `matches` is what is matched of the first one. Returns the index to go on
 /// with, if there is one.
@@ -68,7 +47,7 @@ pub(crate) fn activate(
         let done = index.saturating_sub(piece.from);
         let is_used_up = cx.work >= piece.work_end && done >= limits::TRIGGERS_AT_ONCE;
         if is_used_up || !match_all(name, producer, matches, (&mut matching, piece), sessions, cx) {
-            matches.0.retain(|(_, of), _| **of == **name);
+            matches.keep(name);
             next = Some(index);
             break;
         }
@@ -112,7 +91,7 @@ fn match_all(
             all: &mut cx.match_steps,
             work: &mut cx.work,
             uid: session.uid,
-            producer: User::of(&producer.peer),
+            producer: User::of(&producer.peer).ids(),
             now_ns: cx.now.boot_ns,
             exceeded: false,
         };
@@ -123,7 +102,7 @@ fn match_all(
             (false, false) => Match::No,
         };
         *matching = matching.saturating_add(cx.work.saturating_sub(before));
-        matches.0.insert((session.id, Arc::clone(name)), found);
+        matches.add(session.id, name, found);
     }
     true
 }

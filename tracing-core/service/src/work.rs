@@ -25,13 +25,13 @@ use crate::accounts::User;
 use crate::error::SessionError;
 use crate::ledger::Loss;
 use crate::limits;
+use crate::matching::Matches;
 use crate::port::{ConsumerRequest, ProducerRequest};
 use crate::scrape::Uncommitted;
 use crate::session::changing::Changing;
 use crate::session::checking::Checking;
 use crate::session::flush_request::{FlushThen, FlushedGroup};
 use crate::shares::Share;
-use crate::triggers::Matches;
 use abi::ids::{CallId, ClientId, FileId, InstanceId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet};
 

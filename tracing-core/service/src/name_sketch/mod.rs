@@ -1,5 +1,5 @@
-//! A set of names that takes 128 bytes, however many there are: it may have names that were not put in, but has all that
-//! were.
+//! A set of names that takes 128 bytes, however many there are: it may have names that were not put in, but has all
+//! that were.
 
 use std::hash::{DefaultHasher, Hasher as _};
 

@@ -323,7 +323,7 @@ fn is_asked_for(
         all: &mut cx.match_steps,
         work: &mut cx.work,
         uid: session.uid,
-        producer: User::of(&producer.peer),
+        producer: User::of(&producer.peer).ids(),
         now_ns: cx.now.boot_ns,
         exceeded: false,
     };
