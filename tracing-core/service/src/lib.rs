@@ -69,7 +69,7 @@
 //! | `log_limiter` | how many lines of the log one peer may cause |
 //! | `producers`, `consumers`, `observe` | the connections of both sides |
 //! | `commands`, `command_queue` | what producers are told, encoded; what waits until they took earlier commands |
-//! | `data_sources`, `matching`, `expression`, `name_sketch` | what producers offer; expressions for their names; sets of these |
+//! | `data_sources`, `matching`, `expression`, `name_sketch` | what producers offer; expressions and sets of names |
 //! | `buffers`, `commit` | trace buffers; takes chunks and patches, which are never trusted, into them |
 //! | `retired` | memory of buffers that are gone, which is freed in pieces |
 //! | `scrape` | copies what writers have not committed |
