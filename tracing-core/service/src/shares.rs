@@ -6,7 +6,7 @@
 //!   ──────────────────────────────────────────────────────────────────────────────────────────────
 //!   buffers, indexes, clones           128        192
 //!   files in memory (the daemon)         8         18   with those of users that have next to nothing
-//!   what waits for files (the daemon)    2          2
+//!   what waits for files (the daemon)    1          2   and 2 MiB of each user beside that
 //!   data sources and writers             2          3   at most 16 MiB of one user, and  64 MiB of all
 //!   memory of users that removed some    2          3           64                      256
 //!   compression                          8         10           40                      160
