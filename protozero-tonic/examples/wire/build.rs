@@ -26,10 +26,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         .compile(&["within.proto"], &["proto"])?;
     // Servers whose methods have bodies, also for names that need care.
     let stubs = Build::new().grpc(Grpc::ALL).generate_default_stubs(true).use_arc_self(true);
-    stubs.out_dir(out.join("stubs")).compile(
-        &["echo.proto", "awkward.proto", "root.proto"],
-        &["../echo/proto", "proto"],
-    )?;
+    stubs
+        .out_dir(out.join("stubs"))
+        .compile(&["echo.proto", "awkward.proto", "root.proto"], &["../echo/proto", "proto"])?;
     // Names that those of prost are aliases of, also for schemas that need care.
     let like_prost = Build::new().prost_names(true).plain_types(true).grpc(Grpc::ALL);
     like_prost.out_dir(out.join("like_prost")).compile(
