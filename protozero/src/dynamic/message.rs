@@ -9,6 +9,7 @@ use super::pool::{FieldDescriptor, MessageDescriptor, Pool};
 use super::schema::{FieldData, Schema, Type};
 use super::value::{MapKey, Value};
 use crate::decode::limits::DEPTH_MAX;
+use crate::options::DecodeOptions;
 use crate::unknown::UnknownFields;
 
 /// Maximum levels below a root message, the same as for decoding.
@@ -381,7 +382,9 @@ fn take_over(pool: &Pool, field: &FieldData, value: &mut Value) -> Result<(), Se
         }
         let taken = match message.try_encode() {
             Ok(bytes) => {
-                DynamicMessage::decode(of.clone(), &bytes).map_err(|_| SetError::OtherPool)
+                // The value is in memory already.
+                let options = DecodeOptions::new().memory_max(usize::MAX);
+                options.decode_dynamic(of.clone(), &bytes).map_err(|_| SetError::OtherPool)
             }
             Err(_) => Err(SetError::TooDeep),
         };

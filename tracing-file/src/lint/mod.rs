@@ -170,7 +170,7 @@ fn problem_of(Outcome { track, kind, .. }: Outcome) -> Option<(Problem, u64)> {
         OutcomeKind::TooDeep => Problem::SliceTooDeep,
         OutcomeKind::NotOpen => Problem::EndWithoutBegin,
         OutcomeKind::EndsBeforeBegin => Problem::EndBeforeBegin,
-        OutcomeKind::EndsOther => Problem::SharedTrack,
+        OutcomeKind::SlicesOfTwoSequences => Problem::SlicesOfTwoSequences,
         OutcomeKind::NotEnded => Problem::SliceNotEnded,
     };
     Some((problem, track))

@@ -55,7 +55,9 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
         Reason::REASON_STOPPED_LATE => late(entry, &who),
         Reason::REASON_CLONE_FAILED => {
             let packets = amount(entry, PACKETS);
-            format!("{packets} of buffers that a clone took and was not made (transfer_on_clone)")
+            format!(
+                "{packets} of buffers that went to a clone that then failed (transfer_on_clone)"
+            )
         }
         Reason::REASON_EVENTS_DROPPED => {
             let events = amount(entry, ("state change", "state changes"));
@@ -81,7 +83,7 @@ fn why_not_recorded(reason: Reason) -> Option<&'static str> {
             "programs of its user, or of all users, have as many as they may have"
         }
         Reason::REASON_NO_MEMORY => "there was no shared memory for it",
-        Reason::REASON_NAME_NOT_MATCHED => "to match its name took too long",
+        Reason::REASON_NAME_NOT_MATCHED => "matching its name took too long",
         Reason::REASON_INSTANCE_REFUSED => {
             "its program refused: it cannot record this, or records as often as it may"
         }
@@ -147,7 +149,7 @@ fn of_triggers(reason: Reason, entry: &LossLedgerEntry, who: &str) -> Option<Str
         }
         Reason::REASON_TRIGGER_NOT_MATCHED => {
             format!(
-                "{} of {who} without effect, because to match its name took too long",
+                "{} of {who} had no effect, because matching its name took too long",
                 triggers()
             )
         }

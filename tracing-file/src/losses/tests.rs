@@ -188,11 +188,11 @@ fn losses_of_the_ledger() {
     );
     assert_eq!(
         line(Reason::REASON_CLONE_FAILED, 0, true, None),
-        "perhaps packets of buffers that a clone took and was not made (transfer_on_clone)"
+        "perhaps packets of buffers that went to a clone that then failed (transfer_on_clone)"
     );
     assert_eq!(
         line(Reason::REASON_TRIGGER_NOT_MATCHED, 1, false, None),
-        "1 trigger of game (pid 7) without effect, because to match its name took too long"
+        "1 trigger of game (pid 7) had no effect, because matching its name took too long"
     );
     assert_eq!(
         line(Reason::REASON_EVENTS_DROPPED, 1, false, None),

@@ -71,7 +71,8 @@ fn read(body: &[u8]) -> (Vec<SnapshotClock>, u32) {
 
 impl Clocks {
     /// Reads a `ClockSnapshot`. An error comes with the id of the clock that is wrong. Times are compared with those of
-    /// the last snapshot of the same clocks, as upstream does (`clock_synchronizer.cc`).
+    /// the snapshot before, if that had the same clocks. Upstream compares with the last one of the same clocks
+    /// (`clock_synchronizer.cc`).
     pub(super) fn snapshot(
         &mut self,
         sequence: SequenceId,

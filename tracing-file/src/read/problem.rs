@@ -184,7 +184,7 @@ problems! {
         "the end is earlier than the begin, so both fit other slices; check the times";
     CrossingSlices: Error, "misplaced_end_event", "track",
         "slices of one track overlap and exchange their ends; give each a track of its own, with one name";
-    SharedTrack: Note, "slices_of_two_sequences", "track",
+    SlicesOfTwoSequences: Note, "slices_of_two_sequences", "track",
         "an end closes a slice that another thread began, and one of its own thread is open; if they belong to two \
          tasks, their ends are exchanged: give each task a track of its own, with one name (in tracing-sdk by \
          `Track::id`)";

@@ -81,7 +81,7 @@ pub(crate) enum OutcomeKind {
     NotOpen,
     EndsBeforeBegin,
     /// The end closes a slice of another sequence, and one of its own is open, which it may be meant for.
-    EndsOther,
+    SlicesOfTwoSequences,
     /// It is open at the end of the trace.
     NotEnded,
     /// A slice is over.
@@ -231,7 +231,7 @@ impl TrackSlices {
             } else if let Some(begin) = self.take_begin(&mark) {
                 let is_own = |open: &Mark| open.sequence == mark.sequence;
                 if !is_own(&begin) && self.open.iter().any(is_own) {
-                    done(mark.place, OutcomeKind::EndsOther);
+                    done(mark.place, OutcomeKind::SlicesOfTwoSequences);
                 }
                 Pair { begin, end: mark, is_crossing: false }.close(done);
             } else {

@@ -143,10 +143,12 @@ impl<W: Write> TraceFile<W> {
         trace_ns: u64,
     ) -> Result<(), WriteError> {
         let mut known = *self.known_clock(clock)?;
-        for (value, latest) in [(value, known.value), (trace_ns, known.trace_ns)] {
-            if value < latest {
-                return Err(WriteError::ClockWentBack { value, latest });
-            }
+        let (latest, latest_ns) = (known.value, known.trace_ns);
+        if value < latest {
+            return Err(WriteError::ClockWentBack { value, latest });
+        }
+        if trace_ns < latest_ns {
+            return Err(WriteError::TraceTimeWentBack { trace_ns, latest_ns });
         }
         (known.value, known.trace_ns) = (value, in_range(trace_ns)?);
         self.write_snapshot(known)?;

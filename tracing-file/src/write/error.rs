@@ -65,13 +65,20 @@ pub enum WriteError {
     TooManyClocks,
     /// The unit of a clock is 0, its id is none of a built-in clock besides BOOTTIME, or it was declared before.
     BadClock,
-    /// A clock, or that of the trace, is earlier than when both were related before. Readers give such a clock up, and
-    /// lose all events that use it.
+    /// A clock is earlier than when it was related to that of the trace before. Readers give such a clock up, and lose
+    /// all events that use it.
     ClockWentBack {
-        /// Its time now, in ns for the trace's clock, otherwise in units of the clock.
+        /// Its time now, in units of the clock.
         value: u64,
         /// Its time then.
         latest: u64,
+    },
+    /// The clock of the trace is earlier than when another one was related to it before. Readers refuse that.
+    TraceTimeWentBack {
+        /// Its time now, ns.
+        trace_ns: u64,
+        /// Its time then, ns.
+        latest_ns: u64,
     },
     /// Values of a counter would be multiplied by a number that is not above 0.
     BadMultiplier {
@@ -149,6 +156,11 @@ impl fmt::Display for WriteError {
                 f,
                 "the clock goes back from {latest} to {value}; call `sync_clock` in the order of time, and declare \
                  another clock with `own_clock` where one was set back"
+            ),
+            Self::TraceTimeWentBack { trace_ns, latest_ns } => write!(
+                f,
+                "the time of the trace goes back from {latest_ns} to {trace_ns} ns; call `sync_clock` in the order of \
+                 time"
             ),
             Self::BadMultiplier { multiplier } => write!(
                 f,

@@ -140,7 +140,7 @@ impl<'a> CounterSpec<'a> {
     }
 
     /// A reader multiplies values by this number. A counter with 0 or less is refused
-    /// ([`WriteError::BadMultiplier`](super::WriteError::BadMultiplier)), because readers ignore that.
+    /// ([`WriteError::BadMultiplier`]), because readers ignore that.
     #[must_use]
     pub const fn multiplier(self, multiplier: i64) -> Self {
         Self { multiplier: Some(multiplier), ..self }

@@ -471,7 +471,7 @@ impl Sequence {
         }
         for track in chain.into_iter().rev().flatten().filter(|track| track.needs_descriptor()) {
             // A description of an ancestor would put that below itself.
-            if !self.tracks.insert(track.uuid()) || track.is_ancestor() {
+            if !self.tracks.insert(track.uuid()) || track.is_same_as_one_above() {
                 continue;
             }
             let settings = &self.running.settings;

@@ -4,15 +4,17 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
+#[cfg(doc)]
+use super::FlightRecorder;
+use super::SessionError;
 use super::recorder::{self, Running};
-use super::{FlightRecorder, SessionError};
 
 /// Saves traces of a [`FlightRecorder`] on any thread, until the recorder is dropped. It can be cloned,
 /// and does not keep the recorder.
 ///
-/// A trace for each signal that a program gets, numbered as in
-/// [names of files](FlightRecorder#names-of-files). Not in the signal handler itself, which may do very little,
-/// but on a thread that waits for signals, here by the crate `signal-hook`:
+/// This program saves a trace at each signal, with a number in its name
+/// ([names of files](FlightRecorder#names-of-files)). A signal handler may do very little, so a thread waits for the
+/// signals, here with the crate `signal-hook`:
 ///
 /// ```
 /// use signal_hook::consts::SIGUSR1;
@@ -35,7 +37,7 @@ use super::{FlightRecorder, SessionError};
 /// }
 /// ```
 ///
-/// What a web server may answer with, and keeps as a file, too:
+/// A web server can send a trace, and keep it as a file:
 ///
 /// ```
 /// # use tracing_sdk::session::{DumpHandle, SessionError};
@@ -51,15 +53,11 @@ pub struct DumpHandle {
     running: Weak<Running>,
 }
 
-impl FlightRecorder {
-    /// What saves traces on other threads.
-    #[must_use]
-    pub fn handle(&self) -> DumpHandle {
-        DumpHandle { running: Arc::downgrade(&self.running) }
-    }
-}
-
 impl DumpHandle {
+    pub(super) fn of(running: &Arc<Running>) -> Self {
+        Self { running: Arc::downgrade(running) }
+    }
+
     /// As [`FlightRecorder::dump`].
     ///
     /// # Errors

@@ -59,8 +59,12 @@ pub fn record(categories: &[&str], work: impl FnOnce()) -> Result<Vec<u8>, Sessi
 /// refuses the sixth one of a user. `None`: the thread has it already.
 struct Turn(Option<MutexGuard<'static, ()>>);
 
-/// The one of a process is that at the number of its forks: a child does not have the thread that holds its parent's.
-static TURNS: [Mutex<()>; 16] = [const { Mutex::new(()) }; 16];
+/// How many generations of forked processes have a lock of their own.
+const GENERATIONS: usize = 16;
+
+/// One lock for each generation of forked processes. In a child the lock of its parent may be held for ever, by a
+/// thread that the child does not have, so the child takes the next one. The 17th generation takes the first one again.
+static TURNS: [Mutex<()>; GENERATIONS] = [const { Mutex::new(()) }; GENERATIONS];
 
 thread_local! {
     static HAS_TURN: Cell<bool> = const { Cell::new(false) };
@@ -71,7 +75,7 @@ impl Turn {
         if HAS_TURN.get() {
             return Self(None);
         }
-        let turn = &TURNS[fork::count() as usize % TURNS.len()];
+        let turn = &TURNS[fork::count() as usize % GENERATIONS];
         let alone = turn.lock().unwrap_or_else(PoisonError::into_inner);
         HAS_TURN.set(true);
         Self(Some(alone))

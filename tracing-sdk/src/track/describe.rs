@@ -33,8 +33,9 @@ impl<'a> Track<'a> {
         }
     }
 
-    /// Whether it is the same as its process or another ancestor. Told once.
-    pub(crate) fn is_ancestor(&self) -> bool {
+    /// Whether it is the same as one above it, which has not been described before: its process for the most part. Told
+    /// once.
+    pub(crate) fn is_same_as_one_above(&self) -> bool {
         let mut track = self;
         // What lies between both, which cancels out then.
         let mut between = 0;

@@ -374,7 +374,7 @@ fn fork_process() -> i32 {
     child
 }
 
-/// In a child: one that waits for a lock of a thread that it does not have would wait for ever.
+/// In a process of its own: one that waits for what never comes would wait for ever.
 fn end_if_it_hangs() {
     // SAFETY: the call has no condition.
     unsafe { libc::alarm(600) };

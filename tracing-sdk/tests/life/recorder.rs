@@ -85,6 +85,7 @@ pub(crate) fn signals_save_traces() {
 }
 
 pub(crate) fn save_traces_at_signals() {
+    crate::end_if_it_hangs();
     let path = PathBuf::from(std::env::var_os(PIPE).expect("a file"));
     let second = path.with_file_name("signal-2.pftrace");
     let recorder = FlightRecorder::start(config()).expect("a recorder");

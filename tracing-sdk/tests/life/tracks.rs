@@ -29,6 +29,7 @@ pub(crate) fn use_tracks() {
         instant!(LIFE, "the process", track = NET_NET);
         // It is told once.
         instant!(LIFE, "the process", track = CPU.child("cpu"));
+        // That is no such track: it is `NET`, which is described already.
         instant!(LIFE, "net", track = NET_NET.child("net"));
         instant!(LIFE, "no track", track = Track::from_uuid(0));
     });

@@ -100,7 +100,10 @@ fn the_libraries_here_say_it() {
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .output()
         .unwrap();
-    for package in published(&String::from_utf8(metadata.stdout).unwrap()).unwrap() {
+    assert!(metadata.status.success());
+    let packages = published(&String::from_utf8(metadata.stdout).unwrap()).unwrap();
+    assert!(packages.iter().filter(|package| package.name.starts_with("pbzero")).count() >= 5);
+    for package in packages {
         let [readme, root] = package.texts().unwrap();
         assert_eq!(package.findings_in(&readme, &root), <Vec<String>>::new());
     }

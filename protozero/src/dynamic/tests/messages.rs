@@ -8,7 +8,7 @@ use std::{format, vec};
 
 use super::{EVERYTHING, decode, new, pool, read};
 use crate::dynamic::{DynamicMessage, MapKey, SetError, Value};
-use crate::{DecodeErrorKind, ReadError, Reader, WriteError};
+use crate::{DecodeErrorKind, DecodeOptions, ReadError, Reader, WriteError};
 
 /// `wire` is decoded to `text`, and encoded as `canonical`.
 #[track_caller]
@@ -47,6 +47,22 @@ fn scalars() {
     // The last value counts, with the bits of its type.
     check_as("e.All", b"\x18\x05\x18\x86\x80\x80\x80\x90\x01", "u32: 6", b"\x18\x06");
     check_as("e.All", b"\x68\xe4\x01", "flag: true", b"\x68\x01");
+}
+
+#[test]
+fn a_program_sets_the_limits() {
+    let of = pool(EVERYTHING).message("e.All").unwrap();
+    let within = |limits: DecodeOptions, wire: &[u8]| {
+        limits.decode_dynamic(of.clone(), wire).map_err(|error| error.kind)
+    };
+    let (none, levels) = (DecodeOptions::new(), b"\x8a\x01\x05\x8a\x01\x02\x08\x01");
+    assert_eq!(within(none.depth_max(1), levels), Err(DecodeErrorKind::TooDeep));
+    let message = DynamicMessage::decode(of.clone(), levels).unwrap();
+    assert_eq!(within(none.depth_max(2), levels).as_ref(), Ok(&message));
+    assert_eq!(within(none, levels).as_ref(), Ok(&message));
+    let long = [&b"\x7a\x80\x20"[..], &[1; 4096]].concat();
+    assert_eq!(within(none.memory_max(1024), &long), Err(DecodeErrorKind::TooLarge));
+    assert!(within(none, &long).is_ok());
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! What goes over the wire: between both implementations, at limits, as errors, from servers without methods, and with awkward names.
+//! What goes over the wire: between both implementations, at limits, as errors, of methods without a body, and with
+//! awkward names.
 
 mod between;
 mod limits;
