@@ -84,6 +84,13 @@ pub const FILES_PER_USER_MIN: usize = 4;
 /// after the session. Buffers of all users may take three quarters, and all such files a sixteenth, or a little more at
 /// first: a sixth is left for the rest ([`service::shares`] says how it is divided).
 pub const FILES_IN_MEMORY_PER_USER_PART: u64 = 32;
+/// The same where the memory of the service is not known, bytes.
+pub const FILES_IN_MEMORY_PER_USER_BYTES: u64 = 64 * 1024 * 1024;
+/// How many times the limit of one user all users but root and that of the daemon may have together.
+pub const FILES_IN_MEMORY_USERS_SHARE: u64 = 2;
+/// Users with no more than this part of their share may have an eighth more together, so that a few users cannot keep
+/// all others out.
+pub const FILES_IN_MEMORY_AT_FIRST_PART: u64 = 16;
 /// Data that waits to be written into files of all users but root and that of the daemon may be this part of the memory
 /// of the service, beside [`WAITING_FREE_BYTES`]. The shell charges pieces with long packets; few others wait, and they
 /// are short.
@@ -97,13 +104,6 @@ pub const WAITING_USERS_SHARE: u64 = 2;
 /// long packets is refused because of what others have.
 pub const WAITING_FREE_BYTES: u64 =
     (service::limits::FILE_PASS_BYTES + service::limits::LONG_PACKET_BYTES) as u64;
-/// The same where the memory of the service is not known, bytes.
-pub const FILES_IN_MEMORY_PER_USER_BYTES: u64 = 64 * 1024 * 1024;
-/// How many times the limit of one user all users but root and that of the daemon may have together.
-pub const FILES_IN_MEMORY_USERS_SHARE: u64 = 2;
-/// Users with no more than this part of their share may have an eighth more together, so that a few users cannot keep
-/// all others out.
-pub const FILES_IN_MEMORY_AT_FIRST_PART: u64 = 16;
 /// Users that the log keeps accounts of. All further ones share one account.
 pub const LOG_USERS_MAX: usize = 1024;
 /// Peers that the log keeps accounts of, before it removes those that have not written for a while.

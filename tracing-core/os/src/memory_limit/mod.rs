@@ -76,41 +76,14 @@ impl Group {
     /// the kernel itself such as what pipes hold, and what was swapped out. `None` if it does not tell.
     #[must_use]
     pub fn unreclaimable_bytes(&self) -> Option<u64> {
-        let stat = self.stat()?;
-        let of = |name| stat_of(&stat, name);
+        let stat = fs::read_to_string(self.0.join("memory.stat")).ok()?;
+        let of = |name: &str| -> Option<u64> {
+            stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
+        };
         let swapped = fs::read_to_string(self.0.join("memory.swap.current")).ok()?;
         let swapped: u64 = swapped.trim().parse().ok()?;
         Some(of("shmem")?.saturating_add(of("kernel")?).saturating_add(swapped))
     }
-
-    /// Of that, pages that the kernel keeps for data, bytes: what pipes and sockets of this machine hold, and little
-    /// else. `None` if it does not tell.
-    #[must_use]
-    pub fn kernel_page_bytes(&self) -> Option<u64> {
-        let stat = self.stat()?;
-        let other = KERNEL_OTHERS.iter().filter_map(|name| stat_of(&stat, name));
-        Some(other.fold(stat_of(&stat, "kernel")?, u64::saturating_sub))
-    }
-
-    /// What was written into files and is not on their disks, bytes. `None` if the kernel does not tell.
-    #[must_use]
-    pub fn unwritten_bytes(&self) -> Option<u64> {
-        let stat = self.stat()?;
-        Some(stat_of(&stat, "file_dirty")?.saturating_add(stat_of(&stat, "file_writeback")?))
-    }
-
-    fn stat(&self) -> Option<String> {
-        fs::read_to_string(self.0.join("memory.stat")).ok()
-    }
-}
-
-/// Parts of `kernel` in `memory.stat` that are no pages with data.
-const KERNEL_OTHERS: [&str; 6] =
-    ["kernel_stack", "pagetables", "sec_pagetables", "percpu", "vmalloc", "slab"];
-
-/// A number of `memory.stat`.
-fn stat_of(stat: &str, name: &str) -> Option<u64> {
-    stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
 }
 
 #[cfg(test)]

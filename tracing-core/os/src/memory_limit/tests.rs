@@ -83,20 +83,3 @@ fn what_a_group_keeps_is_files_in_memory_the_kernel_and_swap() {
         assert_eq!(unreclaimable(groups), None, "{groups}");
     }
 }
-
-#[test]
-fn what_is_not_on_a_disk_is_dirty_or_being_written() {
-    let stat = "file 900\nfile_mapped 7\nfile_dirty 500\nfile_writeback 40\n";
-    let tree = Tree::new("unwritten", &[("a/memory.stat", stat)]);
-    let of = |group| Group(tree.0.join(group)).unwritten_bytes();
-    assert_eq!([of("a"), of("none")], [Some(540), None]);
-}
-
-#[test]
-fn pages_of_the_kernel_are_what_is_nothing_else() {
-    let stat = "kernel 4000\nkernel_stack 800\npagetables 90\nsec_pagetables 7\npercpu 50\nvmalloc 3\n\
-                slab_reclaimable 600\nslab_unreclaimable 400\nslab 1000\nshmem 30\n";
-    let tree = Tree::new("pages", &[("a/memory.stat", stat), ("old/memory.stat", "slab 1\n")]);
-    let of = |group| Group(tree.0.join(group)).kernel_page_bytes();
-    assert_eq!([of("a"), of("old"), of("none")], [Some(2050), None, None]);
-}

@@ -406,9 +406,10 @@ impl World {
                 let (begun, connected) =
                     (Cost::of(&self.service), self.service.footprint().connections);
                 let name = name_of(&input);
+                let of_producer = matches!(input, Input::ProducerRequest { .. });
                 self.service.handle(&now, input);
                 // A producer that is cut for its request leaves at once: that may end a flush of each session.
-                let is_cut = self.service.footprint().connections < connected;
+                let is_cut = of_producer && self.service.footprint().connections < connected;
                 let most = if is_cut { all_sessions } else { most };
                 if self.service.compressed_bytes() > before {
                     return Err("an input led to compression at once".into());

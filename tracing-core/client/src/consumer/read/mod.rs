@@ -68,6 +68,8 @@ impl<'a> ReadPacket<'a> {
 pub struct ReplyReader {
     /// A packet whose last slice has not come: space for tag and length, then the bytes so far.
     begun: Vec<u8>,
+    /// That packet is too long: its slices are left out.
+    is_passed_over: bool,
     summary: ReadSummary,
 }
 
@@ -138,8 +140,14 @@ impl ReplyReader {
         let rest = reader.remaining();
         let (2, Value::Len(slice)) = (field.number, field.value) else { return Ok(rest) };
         let (data, last) = parse_slice(slice)?;
-        if self.begun.len().saturating_add(data.len()) > HEAD_BYTES + JOINED_BYTES_MAX {
-            return Err(ReadError::TooLong);
+        let is_too_long =
+            self.begun.len().saturating_add(data.len()) > HEAD_BYTES + JOINED_BYTES_MAX;
+        if is_too_long || self.is_passed_over {
+            let is_new = !self.is_passed_over;
+            self.is_passed_over = !last;
+            // Not empty before the last slice: what comes belongs to this packet.
+            self.begun = if last { Vec::new() } else { vec![0; HEAD_BYTES] };
+            return if is_new { Err(ReadError::TooLong) } else { Ok(rest) };
         }
         if self.begun.is_empty() {
             self.begun.resize(HEAD_BYTES, 0);

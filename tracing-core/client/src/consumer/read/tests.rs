@@ -134,11 +134,18 @@ fn a_packet_in_slices_has_a_limit() {
     for _ in 0..JOINED_BYTES_MAX / SLICE {
         assert_eq!(read(&part).unwrap(), 0);
     }
-    let error = read(&reply(vec![slice(b"a", true)])).unwrap_err();
+    assert_eq!(read(&reply(vec![slice(b"", true)])).unwrap(), 1);
+    for _ in 0..JOINED_BYTES_MAX / SLICE {
+        assert_eq!(read(&part).unwrap(), 0);
+    }
+    let error = read(&part).unwrap_err();
     assert!(matches!(error, ReadError::TooLong));
     let text = ConsumerError::from(error).to_string();
     assert_eq!(text, "the service's answer to ReadBuffers is too long");
-    assert_eq!(read(&reply(vec![slice(b"", true)])).unwrap(), 1);
+    // The rest of that packet is no packet.
+    assert_eq!(read(&part).unwrap(), 0);
+    let next = vec![7; JOINED_BYTES_MAX];
+    assert_eq!(read(&reply(vec![slice(b"a", true), slice(&next, true)])).unwrap(), 1);
 }
 
 #[test]

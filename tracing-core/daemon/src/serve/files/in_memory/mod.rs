@@ -2,9 +2,8 @@
 //! wrote it: of the service, which the kernel ends if that is too much.
 //!
 //! ```text
-//!   tmpfs, memfd, FUSE    what is written, in whole pages ──> account of the user, also when the file is closed
-//!   pipe, AF_UNIX socket  what is written, in whole pages ──> account, until the kernel counts less (see `passed`);
-//!     if the kernel counts nothing: what it can hold ───────> account, while it is open; then what may be left in it
+//!   tmpfs, memfd          what is written, in whole pages ──> account of the user, also when the file is closed
+//!   pipe, AF_UNIX socket  what it can hold ─────────────────> account, while it is open; then what may be left in it
 //!   disk and others       nothing
 //!   all files             data that is not written yet ─────> an account of its own until it is, if it is much
 //! ```
@@ -16,8 +15,6 @@
 //!
 //! The kernel is asked by the threads of files, while the accounts are not locked: its answer may take a while.
 
-mod passed;
-
 use core::fmt;
 use std::os::fd::BorrowedFd;
 
@@ -26,7 +23,6 @@ use rustix::io::ioctl_fionread;
 use rustix::net::sockopt::socket_send_buffer_size;
 use rustix::pipe::fcntl_getpipe_size;
 
-use self::passed::{Passed, Written, shrink};
 use super::super::refusals::Refusals;
 use super::kind::{Memory, memory_of};
 use crate::limits::{
@@ -48,24 +44,8 @@ const PAGE_BYTES: u64 = 4096;
 /// What a pipe or a socket holds if the kernel does not tell: the largest that others than root can have.
 const BUFFER_BYTES: u64 = 1024 * 1024;
 
-/// Asks the kernel.
-type Measure = Box<dyn Fn() -> Option<Counted> + Send + Sync>;
-
-/// What the kernel counts, bytes.
-#[derive(Clone, Copy)]
-struct Counted {
-    /// All memory that may be on the accounts.
-    all: u64,
-    /// Of that, pages with data of pipes and sockets.
-    pages: u64,
-}
-
-/// What of an account a write is on.
-#[derive(Clone, Copy)]
-enum On {
-    Files,
-    Passed,
-}
+/// Asks the kernel what all memory that may be on the accounts is at most.
+type Measure = Box<dyn Fn() -> Option<u64> + Send + Sync>;
 
 struct Shared {
     /// Bytes of one user, and of all users but root and that of the daemon.
@@ -80,25 +60,16 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Bytes of each user that has some, but for what has `passed`.
+    /// Bytes of each user that has some.
     users: SortedMap<u32, u64>,
     /// Of these, what is being written: the kernel may not count it yet.
     writing: u64,
     /// All that was ever charged.
     charged: u64,
-    /// What was written into pipes and sockets, where the kernel counts.
-    passed: Passed,
     /// Bytes that wait to be written into files, of each user that has some.
     waiting: SortedMap<u32, u64>,
     /// How often each user wanted more than there may be.
     refused: Refusals<u32>,
-}
-
-/// The accounts before the kernel is asked.
-struct Before {
-    writing: u64,
-    charged: u64,
-    written: Written,
 }
 
 /// The accounts. Clones are the same accounts.
@@ -167,12 +138,7 @@ impl InMemory {
     /// For a daemon of user `own_uid` that may use so much memory; 0: that is not known.
     pub(super) fn new(memory_bytes: u64, own_uid: u32) -> Self {
         let group = Group::own();
-        let measure = move || {
-            let group = group.as_ref()?;
-            // A file system of a user may keep what was written from its disk.
-            let all = group.unreclaimable_bytes()?.saturating_add(group.unwritten_bytes()?);
-            Some(Counted { all, pages: group.kernel_page_bytes()? })
-        };
+        let measure = move || group.as_ref().and_then(Group::unreclaimable_bytes);
         Self::with(memory_bytes, own_uid, Box::new(measure))
     }
 
@@ -197,28 +163,32 @@ impl InMemory {
             return None;
         }
         let kind = memory_of(file)?;
-        // What others have had written until now is not of this user.
-        let is_counted = kind != Memory::Pages && self.ask();
-        Some(Charge { account: self.clone(), uid, kind, is_counted, held: AtomicU64::new(0) })
-    }
-
-    /// Takes off the accounts what the kernel does not count. False if it does not tell.
-    fn ask(&self) -> bool {
-        let before = lock(&self.0.state).before();
-        let Some(counted) = (self.0.measure)() else { return false };
-        lock(&self.0.state).settle(counted, &before);
-        true
+        Some(Charge { account: self.clone(), uid, kind, held: AtomicU64::new(0) })
     }
 
     /// Charges a user for `more` bytes, which are written until the result is dropped.
-    fn add(&self, uid: u32, more: u64, on: On) -> Result<Writing<'_>, TooMuch> {
-        let charge = || self.0.charge(&mut lock(&self.0.state), uid, more, on);
-        let charged =
-            charge().or_else(|too_much| if self.ask() { charge() } else { Err(too_much) });
-        if charged.is_err() {
-            lock(&self.0.state).refused.note(uid);
+    fn add(&self, uid: u32, more: u64) -> Result<Writing<'_>, TooMuch> {
+        let (too_much, writing, charged) = {
+            let mut state = lock(&self.0.state);
+            match self.0.charge(&mut state, uid, more) {
+                Ok(()) => return Ok(Writing(self, more)),
+                Err(too_much) => (too_much, state.writing, state.charged),
+            }
+        };
+        let counted = (self.0.measure)();
+        let mut state = lock(&self.0.state);
+        let charge = match counted {
+            Some(counted) => {
+                let since = state.charged.saturating_sub(charged);
+                state.shrink(counted.saturating_add(writing).saturating_add(since));
+                self.0.charge(&mut state, uid, more)
+            }
+            None => Err(too_much),
+        };
+        if charge.is_err() {
+            state.refused.note(uid);
         }
-        charged.map(|()| Writing { account: self, uid, bytes: more, on })
+        charge.map(|()| Writing(self, more))
     }
 
     /// Counts data of a user that waits to be written, until the result is dropped.
@@ -234,14 +204,13 @@ impl InMemory {
     /// Users that have something, or to whom more was refused; some come twice.
     pub(super) fn users(&self) -> Vec<u32> {
         let state = lock(&self.0.state);
-        let users = state.users.keys().copied().chain(state.passed.users());
-        users.chain(state.refused.users()).collect()
+        state.users.keys().copied().chain(state.refused.users()).collect()
     }
 
     /// What a user has, and may have, and how often it wanted more. `None`: it is not charged.
     pub(super) fn of_user(&self, uid: u32) -> Option<(u64, u64, u64)> {
         let state = OwnUser::new(self.0.own_uid).limits(uid).then(|| lock(&self.0.state))?;
-        let held = state.held(uid);
+        let held = state.users.get(&uid).copied().unwrap_or(0);
         Some((held, self.0.per_user, state.refused.of(uid)))
     }
 
@@ -256,32 +225,18 @@ impl InMemory {
         lock(&self.0.state).waiting.values().sum()
     }
 
-    /// A user has `left` bytes of what was charged for, though that may be more than it may have.
-    fn set(&self, uid: u32, charged: u64, left: u64) {
-        let mut state = lock(&self.0.state);
-        if left > charged {
-            let held = state.users.get_or_insert_with(uid, || 0);
-            *held = held.saturating_add(left.saturating_sub(charged));
-        }
-        take_off(&mut state.users, uid, charged.saturating_sub(left));
+    fn release(&self, uid: u32, bytes: u64) {
+        take_off(&mut lock(&self.0.state).users, uid, bytes);
     }
 }
 
-/// So many bytes of a user are being written.
-pub(super) struct Writing<'a> {
-    account: &'a InMemory,
-    uid: u32,
-    bytes: u64,
-    on: On,
-}
+/// So many bytes are being written.
+pub(super) struct Writing<'a>(&'a InMemory, u64);
 
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
-        let mut state = lock(&self.account.0.state);
-        match self.on {
-            On::Files => state.writing = state.writing.saturating_sub(self.bytes),
-            On::Passed => state.passed.end(self.uid, self.bytes),
-        }
+        let mut state = lock(&self.0.0.state);
+        state.writing = state.writing.saturating_sub(self.1);
     }
 }
 
@@ -319,8 +274,8 @@ impl Shared {
     }
 
     /// Charges a user for `more` bytes, if it may have them.
-    fn charge(&self, state: &mut State, uid: u32, more: u64, on: On) -> Result<(), TooMuch> {
-        let held = state.held(uid);
+    fn charge(&self, state: &mut State, uid: u32, more: u64) -> Result<(), TooMuch> {
+        let held = state.users.get(&uid).copied().unwrap_or(0);
         let sum = held.saturating_add(more);
         if sum > self.per_user {
             return Err(TooMuch { uid: Some(uid), held, more, max: self.per_user });
@@ -331,10 +286,9 @@ impl Shared {
         if all.saturating_add(more) > max {
             return Err(TooMuch { uid: None, held: all, more, max });
         }
-        match on {
-            On::Files => state.add(uid, more),
-            On::Passed => state.passed.begin(uid, more),
-        }
+        *state.users.get_or_insert_with(uid, || 0) = sum;
+        state.writing = state.writing.saturating_add(more);
+        state.charged = state.charged.saturating_add(more);
         Ok(())
     }
 }
@@ -350,33 +304,21 @@ fn take_off(users: &mut SortedMap<u32, u64>, uid: u32, bytes: u64) {
 }
 
 impl State {
-    fn held(&self, uid: u32) -> u64 {
-        self.users.get(&uid).copied().unwrap_or(0).saturating_add(self.passed.of(uid))
-    }
-
     fn sum(&self) -> u64 {
-        self.users.values().copied().fold(self.passed.sum(), u64::saturating_add)
-    }
-
-    /// So much is being written for a user.
-    fn add(&mut self, uid: u32, more: u64) {
-        let held = self.users.get_or_insert_with(uid, || 0);
-        *held = held.saturating_add(more);
-        self.writing = self.writing.saturating_add(more);
-        self.charged = self.charged.saturating_add(more);
-    }
-
-    fn before(&self) -> Before {
-        Before { writing: self.writing, charged: self.charged, written: self.passed.written() }
+        self.users.values().copied().fold(0, u64::saturating_add)
     }
 
     /// There are no more than so many bytes: users have removed the rest.
-    fn settle(&mut self, counted: Counted, before: &Before) {
-        let since = self.charged.saturating_sub(before.charged);
-        let most = counted.all.saturating_add(before.writing).saturating_add(since);
-        shrink(self.users.iter_mut().map(|(_, held)| held), most);
+    fn shrink(&mut self, bytes: u64) {
+        let all = self.sum();
+        if bytes >= all {
+            return;
+        }
+        for (_, held) in self.users.iter_mut() {
+            let part = u128::from(*held).saturating_mul(bytes.into()).checked_div(all.into());
+            *held = part.and_then(|part| u64::try_from(part).ok()).unwrap_or(*held);
+        }
         self.users.retain(|_, held| *held > 0);
-        self.passed.settle(counted.pages, &before.written);
     }
 }
 
@@ -385,9 +327,7 @@ pub(super) struct Charge {
     account: InMemory,
     uid: u32,
     kind: Memory,
-    /// The kernel counts what its pipe or socket has taken.
-    is_counted: bool,
-    /// Otherwise: what a pipe or socket was charged for.
+    /// What a pipe or socket was charged for.
     held: AtomicU64,
 }
 
@@ -401,43 +341,33 @@ impl Charge {
         file: BorrowedFd<'_>,
         bytes: u64,
     ) -> Result<Writing<'_>, TooMuch> {
-        if self.kind == Memory::Pages || self.is_counted {
+        if self.kind == Memory::Pages {
             // A huge page, if the file system has such. The write may begin and end within a page.
             let page = fstat(file).ok().and_then(|stat| u64::try_from(stat.st_blksize).ok());
             let page = page.unwrap_or(0).max(PAGE_BYTES);
             let pages = bytes.div_ceil(page).saturating_add(1);
-            let on = if self.is_counted { On::Passed } else { On::Files };
-            return self.account.add(self.uid, pages.saturating_mul(page), on);
+            return self.account.add(self.uid, pages.saturating_mul(page));
         }
-        let more = self.grown(file);
-        let writing = self.account.add(self.uid, more, On::Files)?;
-        self.held.fetch_add(more, Ordering::Relaxed);
-        Ok(writing)
-    }
-
-    /// How much more a pipe or socket can hold than it was charged for: its user can change that at any time.
-    fn grown(&self, file: BorrowedFd<'_>) -> u64 {
+        // Its user can change what it holds at any time.
         let holds = match self.kind {
             Memory::Pipe => fcntl_getpipe_size(file),
             _ => socket_send_buffer_size(file),
         };
         let holds = holds.map_or(BUFFER_BYTES, |bytes| bytes as u64);
-        holds.saturating_sub(self.held.load(Ordering::Relaxed))
+        let more = holds.saturating_sub(self.held.load(Ordering::Relaxed));
+        let writing = self.account.add(self.uid, more)?;
+        self.held.fetch_add(more, Ordering::Relaxed);
+        Ok(writing)
     }
 
     /// This process closes the file.
     pub(super) fn before_close(&self, file: BorrowedFd<'_>) {
-        if self.kind == Memory::Pages || self.is_counted {
-            return;
-        }
-        // It may have grown while it was written.
-        let (held, grown) = (self.held.load(Ordering::Relaxed), self.grown(file));
-        let all = held.saturating_add(grown);
+        let held = self.held.load(Ordering::Relaxed);
         let left = match (self.kind, ioctl_fionread(file)) {
-            (Memory::Pipe, Ok(0)) => all.min(EMPTY_PIPE_BYTES),
-            _ => all,
+            (Memory::Pipe, Ok(0)) => held.min(EMPTY_PIPE_BYTES),
+            _ => held,
         };
-        self.account.set(self.uid, held, left);
+        self.account.release(self.uid, held.saturating_sub(left));
     }
 }
 

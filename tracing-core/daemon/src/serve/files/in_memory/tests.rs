@@ -13,20 +13,17 @@ const OWN_UID: u32 = 500;
 fn accounts() -> (InMemory, Arc<AtomicU64>) {
     let counted = Arc::new(AtomicU64::new(0));
     let asked = Arc::clone(&counted);
-    let measure = move || {
-        let all = Some(asked.load(Ordering::Relaxed)).filter(|counted| *counted > 0)?;
-        Some(Counted { all, pages: 0 })
-    };
+    let measure = move || Some(asked.load(Ordering::Relaxed)).filter(|counted| *counted > 0);
     (InMemory::with(320 * MIB, OWN_UID, Box::new(measure)), counted)
 }
 
 impl InMemory {
     fn held(&self, uid: u32) -> u64 {
-        lock(&self.0.state).held(uid)
+        lock(&self.0.state).users.get(&uid).copied().unwrap_or(0)
     }
 
     fn put(&self, uid: u32, bytes: u64) -> Result<(), TooMuch> {
-        self.add(uid, bytes, On::Files).map(drop)
+        self.add(uid, bytes).map(drop)
     }
 }
 
@@ -117,22 +114,6 @@ fn a_pipe_that_was_read_keeps_two_pages() {
     assert_eq!(accounts.held(7), EMPTY_PIPE_BYTES);
 }
 
-/// A pipe is charged again when it is closed: its user may enlarge it while a write waits.
-#[test]
-fn a_pipe_that_grew_while_it_was_written_is_charged_for_that() {
-    let (accounts, _) = accounts();
-    let (reader, writer) = pipe().unwrap();
-    fcntl_setpipe_size(&reader, 4096).unwrap();
-    let charge = accounts.charge_of(7, writer.as_fd()).unwrap();
-    let writing = charge.begin_write(writer.as_fd(), MIB).ok().unwrap();
-    fcntl_setpipe_size(&reader, MIB as usize).unwrap();
-    rustix::io::write(&writer, b"unread").unwrap();
-    drop(writing);
-    assert_eq!(accounts.held(7), 4096);
-    charge.before_close(writer.as_fd());
-    assert_eq!(accounts.held(7), MIB);
-}
-
 #[test]
 fn a_socket_of_this_machine_is_charged_for_what_it_can_hold() {
     let (accounts, _) = accounts();
@@ -204,7 +185,7 @@ fn the_account_of_a_user_tells_what_was_refused() {
 fn what_is_being_written_stays_on_the_account() {
     let (accounts, counted) = accounts();
     counted.store(1, Ordering::Relaxed);
-    let writing = accounts.add(7, 9 * MIB, On::Files).ok().unwrap();
+    let writing = accounts.add(7, 9 * MIB).ok().unwrap();
     accounts.put(7, 2 * MIB).unwrap_err();
     assert_eq!(accounts.held(7), 9 * MIB);
     drop(writing);
@@ -232,89 +213,4 @@ fn what_waits_of_one_user_leaves_a_place_for_others() {
     assert!(accounts.hold(9, WAITING_FREE_BYTES).is_ok(), "a piece without long packets");
     drop((of_first, of_second));
     assert_eq!((accounts.waiting(), accounts.of_user(8).unwrap().2), (0, 1));
-}
-
-/// Accounts as those of `accounts`, where the kernel counts so many pages of pipes and sockets.
-fn counting(pages: u64) -> (InMemory, Arc<AtomicU64>) {
-    let counted = Arc::new(AtomicU64::new(pages));
-    let asked = Arc::clone(&counted);
-    let measure = move || Some(Counted { all: 1 << 40, pages: asked.load(Ordering::Relaxed) });
-    (InMemory::with(320 * MIB, OWN_UID, Box::new(measure)), counted)
-}
-
-/// A reader moves the pages of a pipe into other pipes, where they stay memory of this process.
-#[test]
-fn pages_that_were_moved_out_of_a_pipe_stay_on_the_account() {
-    use rustix::pipe::{SpliceFlags, splice};
-    const PIECE: usize = 64 * 1024;
-    let (accounts, counted) = counting(0);
-    let (reader, writer) = pipe().unwrap();
-    let charge = accounts.charge_of(7, writer.as_fd()).unwrap();
-    let mut others = Vec::new();
-    let refused = (0..1000_u64).find(|_| {
-        if charge.write(writer.as_fd(), PIECE as u64).is_err() {
-            return true;
-        }
-        rustix::io::write(&writer, &[0; PIECE]).unwrap();
-        let other = pipe().unwrap();
-        let moved = splice(&reader, None, &other.1, None, PIECE, SpliceFlags::empty()).unwrap();
-        counted.fetch_add(moved as u64, Ordering::Relaxed);
-        others.push(other);
-        false
-    });
-    charge.before_close(writer.as_fd());
-    let moved = counted.load(Ordering::Relaxed);
-    assert!(refused.is_some_and(|pieces| pieces * PIECE as u64 == moved), "{refused:?}, {moved}");
-    assert!((8 * MIB..=10 * MIB).contains(&moved), "{moved}");
-    assert!(accounts.held(7) >= moved, "it is closed, and the pages are still there");
-    // They are freed.
-    others.clear();
-    counted.store(0, Ordering::Relaxed);
-    charge.write(writer.as_fd(), MIB).unwrap();
-    assert_eq!(accounts.held(7), MIB + PAGE_BYTES);
-}
-
-/// What is read is no memory any more: a file may be as long as its reader likes.
-#[test]
-fn a_pipe_that_is_read_takes_as_much_as_is_written() {
-    let (accounts, counted) = counting(4 * MIB);
-    let (_reader, writer) = pipe().unwrap();
-    let charge = accounts.charge_of(7, writer.as_fd()).unwrap();
-    for _ in 0..1000 {
-        charge.write(writer.as_fd(), MIB).unwrap();
-    }
-    // Also while two other users have all that there is.
-    let take = |uid| {
-        let charge = accounts.charge_of(uid, writer.as_fd()).unwrap();
-        while charge.write(writer.as_fd(), MIB).is_ok() {
-            assert!(counted.fetch_add(MIB, Ordering::Relaxed) < 100 * MIB);
-        }
-    };
-    accounts.ask();
-    take(8);
-    take(9);
-    assert!([8, 9].iter().all(|uid| accounts.held(*uid) >= 7 * MIB));
-    for _ in 0..10_000 {
-        charge.write(writer.as_fd(), 128 * 1024).unwrap();
-    }
-}
-
-/// The kernel does not count a page before it is written.
-#[test]
-fn what_is_being_written_into_a_pipe_stays_on_the_account() {
-    let (accounts, counted) = counting(0);
-    let (_reader, writer) = pipe().unwrap();
-    let charge = accounts.charge_of(7, writer.as_fd()).unwrap();
-    let writing = charge.begin_write(writer.as_fd(), 4 * MIB).ok().unwrap();
-    let before = lock(&accounts.0.state).before();
-    accounts.ask();
-    assert_eq!(accounts.held(7), 4 * MIB + PAGE_BYTES);
-    drop(writing);
-    counted.store(4 * MIB, Ordering::Relaxed);
-    // What was counted earlier than the answer of another question.
-    lock(&accounts.0.state).settle(Counted { all: MIB, pages: MIB }, &before);
-    assert_eq!(accounts.held(7), 4 * MIB + PAGE_BYTES);
-    accounts.ask();
-    assert_eq!(accounts.held(7), 4 * MIB);
-    assert_eq!(accounts.users(), [7]);
 }

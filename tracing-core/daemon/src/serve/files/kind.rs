@@ -49,9 +49,9 @@ pub(super) enum Memory {
     Socket,
 }
 
-/// File systems in memory, and those that every user can mount (`linux/magic.h`): tmpfs, ramfs, hugetlbfs, overlayfs,
-/// which may lie on such, and FUSE, which may never take what was written.
-const IN_MEMORY: [u64; 5] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6, 0x794c_7630, 0x6573_5546];
+/// File systems in memory, and the one that may lie on such, which every user can mount (`linux/magic.h`): tmpfs,
+/// ramfs, hugetlbfs and overlayfs.
+const IN_MEMORY: [u64; 4] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6, 0x794c_7630];
 
 /// What of `fd` is in memory. The kernel charges what passes through a connection over the network to who made it.
 pub(super) fn memory_of(fd: BorrowedFd<'_>) -> Option<Memory> {
@@ -68,13 +68,6 @@ pub(super) fn memory_of(fd: BorrowedFd<'_>) -> Option<Memory> {
 
 fn is_in_memory(fd: BorrowedFd<'_>) -> bool {
     // Its type has other widths elsewhere.
-    fstatfs(fd).is_ok_and(|system| keeps_in_memory(system.f_type as u64))
+    let kind = |system: rustix::fs::StatFs| u64::from((system.f_type as u64) as u32);
+    fstatfs(fd).is_ok_and(|system| IN_MEMORY.contains(&kind(system)))
 }
-
-/// Whether a file system with this number is in memory, or may be.
-fn keeps_in_memory(number: u64) -> bool {
-    IN_MEMORY.contains(&u64::from(number as u32))
-}
-
-#[cfg(test)]
-mod tests;
