@@ -295,6 +295,9 @@ pub const SEQUENCE_OWNER_BYTES: usize = 48;
 /// So many bytes at a time are charged for the numbers of sequences: those of 4,096. A session has the first ones for
 /// nothing. A session whose user has no room for more forgets half of them, as one that has as many as there may be.
 pub const SEQUENCES_PIECE_BYTES: usize = 4096 * SEQUENCE_BYTES;
+/// Sequences of a session of which it is remembered that packets were left out since the last one that was read. A clone
+/// copies all of these in one step. Beyond it the next packet of a sequence does not tell that one before it is missing.
+pub const LEFT_OUT_PER_SESSION_MAX: usize = 4096;
 /// What a sequence counts for that is moved when others are forgotten, in bytes that are read.
 pub const MOVED_SEQUENCE_BYTES_READ: usize = 16;
 /// Bytes of replies to one consumer that may wait in the transport before a stream pauses. The last packet is never

@@ -30,7 +30,8 @@ pub(crate) struct SequenceIds {
     own: Known,
     next: u32,
     sequences_per_session_max: usize,
-    /// By owner and writer: what the next packet of a sequence is to tell, as packets before it were left out.
+    /// By owner and writer: what the next packet of a sequence is to tell, as packets before it were left out. At most
+    /// [`limits::LEFT_OUT_PER_SESSION_MAX`].
     left_out: BlockMap<(u32, WriterId), u32>,
     /// What is on an account for them, bytes.
     charged: usize,
@@ -239,7 +240,8 @@ impl Numbering<'_> {
         ids.add(sequence)
     }
 
-    /// A packet of a sequence is left out, before which `dropped` was lost: the next one is to tell both.
+    /// A packet of a sequence is left out, before which `dropped` was lost: the next one is to tell both, unless so many
+    /// sequences are to tell such a thing that there is no place for this one.
     #[cold]
     pub(crate) fn leave_out(&mut self, sequence: SequenceKey, dropped: u32) {
         self.id(sequence);
@@ -249,7 +251,12 @@ impl Numbering<'_> {
             self.id(sequence);
         }
         let Some(owner) = self.ids.owner((sequence.producer, sequence.identity)) else { return };
-        let told = self.ids.left_out.get_or_insert_with((owner, sequence.writer), || 0);
+        let place = (owner, sequence.writer);
+        let is_full = self.ids.left_out.len() >= limits::LEFT_OUT_PER_SESSION_MAX;
+        if is_full && !self.ids.left_out.contains_key(&place) {
+            return;
+        }
+        let told = self.ids.left_out.get_or_insert_with(place, || 0);
         *told |= dropped | loss::PRESENT;
     }
 }
@@ -326,8 +333,8 @@ impl TrustedFields {
         &self.after_loss
     }
 
-    #[cold]
     /// A packet is left out: its sequence is looked up again for the next one.
+    #[cold]
     pub(crate) fn leave_out(
         &mut self,
         ids: &mut Numbering<'_>,

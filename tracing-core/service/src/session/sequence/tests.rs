@@ -1,6 +1,8 @@
 use super::*;
 use crate::accounts::{Resource, User};
 
+const LEFT_OUT_MAX: usize = limits::LEFT_OUT_PER_SESSION_MAX;
+
 /// A session's sequences, whose user may have so much memory.
 struct Paid {
     ids: SequenceIds,
@@ -189,16 +191,33 @@ fn what_was_left_out_is_told_once() {
         assert!(takes <= charged + limits::SEQUENCES_PIECE_BYTES);
     }
     assert!(
-        session.ids.memory_bytes() >= 2 * 5000 * limits::SEQUENCE_BYTES,
-        "two entries for each"
+        session.ids.memory_bytes() >= (5000 + LEFT_OUT_MAX) * limits::SEQUENCE_BYTES,
+        "two entries for each that is remembered"
     );
-    assert_eq!(session.ids.share(), 5000, "a clone copies them");
+    assert_eq!(session.ids.share(), LEFT_OUT_MAX, "a clone copies them");
     let mut clone = session.ids.of_clone();
     for ids in [&mut session.ids, &mut clone] {
         assert_eq!(ids.take_left_out(key(7)), 1 | 4 | 16);
         assert_eq!(ids.take_left_out(key(7)), 0);
         assert_eq!(ids.take_left_out(key(6000)), 0);
     }
+}
+
+/// A clone copies what is to be told in one step: there are so many at most.
+#[test]
+fn of_so_many_sequences_it_is_told_that_packets_were_left_out() {
+    let mut session = Paid::new(0);
+    let all = LEFT_OUT_MAX as u32;
+    for number in 0..=all {
+        session.leave_out(key(number), 0);
+    }
+    // One that has a place keeps it.
+    session.leave_out(key(0), 4);
+    assert_eq!(session.ids.share(), LEFT_OUT_MAX);
+    let told = [0, all - 1, all].map(|number| session.ids.take_left_out(key(number)));
+    assert_eq!(told, [1 | 4, 1, 0]);
+    session.leave_out(key(all), 0);
+    assert_eq!(session.ids.take_left_out(key(all)), 1, "there is a place again");
 }
 
 /// A sequence with a new number tells nothing of the one with the old number.
