@@ -156,6 +156,9 @@ pub const SOURCE_BYTES_PER_USER_MAX: usize = 16 * 1024 * 1024;
 /// Names of data sources that one producer could not register, for sessions that want them later. Of others, and of
 /// those longer than [`LEDGER_NAME_BYTES_MAX`], a later session knows only that it perhaps wants some.
 pub const UNREGISTERED_PER_PRODUCER_MAX: usize = 4;
+/// Names that are compared, for one session that is set up, to know whether producers offer what they could not register
+/// before. Beyond it the session is told that it perhaps misses something.
+pub const UNREGISTERED_LOOKS_MAX: usize = 64 * 1024;
 /// What the service needs for a registration beside its descriptor and name, bytes: its entries in three maps.
 pub const SOURCE_BYTES: usize = 320;
 /// What the service needs for a registered writer, bytes: on the same account.

@@ -7,6 +7,7 @@ use crate::effect_queue::Caller;
 use crate::ledger::{Amount, Loss, Reason};
 use crate::limits;
 use crate::matching::Matches;
+use crate::name_sketch::NameBit;
 use crate::port::ProducerRequest as Request;
 use crate::producers::Producer;
 use crate::scrape::Uncommitted;
@@ -16,7 +17,7 @@ use crate::triggers;
 use crate::work::{Match, Piece, Todo, WorkOwner};
 use abi::ids::{BufferId, CallId, ClientId, FlushId, InstanceId, ProducerId};
 use abi::shm::Region;
-use protos::{CommitDataRequest, CommitDataRequestChunksToMove};
+use protos::{CommitDataRequest, CommitDataRequestChunksToMove, DataSourceDescriptor};
 
 impl Service {
     pub(super) fn handle_producer_request(
@@ -77,7 +78,7 @@ impl Service {
             Request::RegisterDataSource(r) => {
                 let descriptor = r.data_source_descriptor.unwrap_or_default();
                 let registered = self.sources.register(producer, cx, &descriptor);
-                if let Some(at) = match_of(registered, producer) {
+                if let Some(at) = match_of(registered, &descriptor, producer) {
                     return self.match_registration(id, call, at, left);
                 }
             }
@@ -280,15 +281,23 @@ impl Service {
 }
 
 /// What a registration is to be matched with, also one for which there was no place.
-fn match_of(registered: Result<SourceKey, Unregistered>, producer: &mut Producer) -> Option<Match> {
+fn match_of(
+    registered: Result<SourceKey, Unregistered>,
+    descriptor: &DataSourceDescriptor,
+    producer: &mut Producer,
+) -> Option<Match> {
     match registered {
-        Ok(key) => Some(Match::new(key.number())),
+        Ok(key) => {
+            // There was no place for it before.
+            producer.unregistered.remove(descriptor.name.as_deref().unwrap_or_default());
+            Some(Match::new(key.number()))
+        }
         Err(Unregistered::Full(name)) => {
             let is_short = name.len() <= limits::LEDGER_NAME_BYTES_MAX;
             if is_short && producer.unregistered.len() < limits::UNREGISTERED_PER_PRODUCER_MAX {
                 producer.unregistered.insert(name.clone());
             } else if !producer.unregistered.contains(&*name) {
-                producer.more_unregistered.add(&name);
+                producer.more_unregistered.add(NameBit::of(&name));
             }
             let loss = producer.loss(Reason::UserFull);
             Some(Match::refused(Loss { source: Some(name), ..loss }))

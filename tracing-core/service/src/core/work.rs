@@ -310,7 +310,7 @@ impl Service {
             return session.work.todo.push_front(Todo::SetUp(job));
         }
         if session.life.waits_for(SetUpWait::Sources) {
-            set_up::note_unregistered(session, producers, cx);
+            set_up::note_unregistered(session, sources, producers, cx);
             session.life.end_wait();
             cx.then(Step::Configured(id));
         }

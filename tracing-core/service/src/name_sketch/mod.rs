@@ -1,21 +1,33 @@
 //! A set of names that takes 128 bytes, however many there are: it may have names that were not put in, but has all
 //! that were.
 
-use std::hash::{DefaultHasher, Hasher as _};
-
 const WORDS: usize = 16;
 
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NameSketch([u64; WORDS]);
 
+/// What a sketch has of one name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NameBit {
+    word: usize,
+    bit: u64,
+}
+
+impl NameBit {
+    pub(crate) fn of(name: &str) -> Self {
+        // FNV-1a.
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        Self { word: (hash >> 32) as usize % WORDS, bit: 1 << (hash % 64) }
+    }
+}
+
 impl NameSketch {
-    pub(crate) fn add(&mut self, name: &str) {
-        let mut hasher = DefaultHasher::new();
-        hasher.write(name.as_bytes());
-        let hash = hasher.finish();
-        if let Some(word) = self.0.get_mut((hash >> 32) as usize % WORDS) {
-            *word |= 1 << (hash % 64);
+    pub(crate) fn add(&mut self, name: NameBit) {
+        if let Some(word) = self.0.get_mut(name.word) {
+            *word |= name.bit;
         }
     }
 
@@ -23,9 +35,9 @@ impl NameSketch {
         self.0.iter().all(|word| *word == 0)
     }
 
-    /// Whether there may be a name in both. False only if there is none.
-    pub(crate) fn may_share(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).any(|(one, other)| one & other != 0)
+    /// Whether it may have a name. False only if it has not.
+    pub(crate) fn may_have(&self, name: NameBit) -> bool {
+        self.0.get(name.word).is_some_and(|word| word & name.bit != 0)
     }
 }
 

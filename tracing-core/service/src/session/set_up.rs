@@ -24,12 +24,12 @@ use crate::error::SessionError;
 use crate::ledger::{Amount, Loss, Reason};
 use crate::limits;
 use crate::matching::{BUDGET_EXCEEDED, MatchCost};
-use crate::name_sketch::NameSketch;
+use crate::name_sketch::NameBit;
 use crate::producers::{Producer, Producers};
 use crate::step::Step;
 use crate::work::{Piece, SetUp};
 use abi::ids::{BufferId, InstanceId, SessionId};
-use abi::map::BlockSet;
+use abi::map::{BlockMap, BlockSet};
 use abi::sync::Arc;
 
 /// The name of a data source of the config.
@@ -96,29 +96,41 @@ pub(crate) fn note_refused_registration(
 }
 
 /// Puts what producers could not register before into the ledger of a session that is set up, if its config asks for
-/// it; or perhaps asks, beyond the names that are kept.
-pub(crate) fn note_unregistered(session: &mut Session, producers: &Producers, cx: &mut Context) {
+/// it; or perhaps asks, beyond the names that are kept. A name that its producer offers now is none of these.
+pub(crate) fn note_unregistered(
+    session: &mut Session,
+    sources: &Sources,
+    producers: &Producers,
+    cx: &mut Context,
+) {
     let producers = producers.values().filter(|p| !p.gone && p.has_unregistered());
     let mut losses = Vec::new();
     let mut names_of_config = None;
+    let mut looks_left = limits::UNREGISTERED_LOOKS_MAX;
     for producer in producers {
-        let all = 0..session.config.data_sources.len();
-        let names = || {
-            let names: BlockSet<&str> = all.map(|index| source_name(session, index)).collect();
-            let mut sketch = NameSketch::default();
-            names.iter().for_each(|name| sketch.add(name));
-            (names, sketch)
+        let names = || -> BlockMap<&str, NameBit> {
+            let all = 0..session.config.data_sources.len();
+            all.map(|index| source_name(session, index)).map(|n| (n, NameBit::of(n))).collect()
         };
-        let (wanted, sketch) = names_of_config.get_or_insert_with(names);
+        let wanted = names_of_config.get_or_insert_with(names);
         for source in producer.unregistered.iter() {
             cx.spend(limits::WORK_PER_ENTRY);
-            if wanted.contains(&**source) {
+            if wanted.contains_key(&**source) {
                 let loss = producer.loss(Reason::UserFull);
                 losses.push(Loss { source: Some(source.clone()), ..loss });
             }
         }
-        if producer.more_unregistered.may_share(sketch) {
-            losses.push(Loss { amount: Amount::PERHAPS, ..producer.loss(Reason::UserFull) });
+        let more = &producer.more_unregistered;
+        if !more.is_empty() {
+            let before = looks_left;
+            let may_lack = wanted.iter().any(|(name, bit)| {
+                looks_left = looks_left.saturating_sub(1);
+                looks_left == 0 || more.may_have(*bit) && sources.find(producer, name).is_none()
+            });
+            cx.spend(limits::WORK_PER_NAME.saturating_mul(before.abs_diff(looks_left) as u64));
+            if may_lack {
+                losses.push(Loss { amount: Amount::PERHAPS, ..producer.loss(Reason::UserFull) });
+            }
         }
     }
     // It borrows the config.

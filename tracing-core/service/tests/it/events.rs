@@ -251,7 +251,7 @@ fn lifecycle_multiple_flush_events_queued() {
     );
 }
 
-fn unregister(shell: &mut Shell, producer: &MockProducer, name: &str) {
+pub(crate) fn unregister(shell: &mut Shell, producer: &MockProducer, name: &str) {
     let request = protos::UnregisterDataSourceRequest {
         data_source_name: Some(name.into()),
         ..Default::default()

@@ -8,6 +8,7 @@ use protos::{
 };
 use protozero::Message as _;
 
+use super::events::unregister;
 use super::*;
 use abi::ids::ChunkId;
 use abi::shm::{ChunkFlags, ChunkHeader, LOSS_MARK_CHUNK_IDX, Layout, Packets, WritableChunk};
@@ -514,6 +515,31 @@ fn a_data_source_that_is_not_registered() {
     let mut other = MockConsumer::connect(&mut shell, 0);
     other.enable(&mut shell, config(&["other"]), None);
     assert_eq!(ledger(&mut shell, &other), []);
+}
+
+/// What its producer could register in the end is missing in no later session.
+#[test]
+fn a_data_source_that_is_registered_later() {
+    let mut shell = Shell::with(|config| config.limits.data_sources_per_producer_max = 1);
+    let producer = super::producer(&mut shell, "p");
+    producer.register_name(&mut shell, "first");
+    let names = ["a", "b", "c", "d", "e", "f"];
+    names.iter().for_each(|name| producer.register_name(&mut shell, name));
+    let mut taken = "first";
+    for name in ["a", "e"] {
+        unregister(&mut shell, &producer, taken);
+        producer.register_name(&mut shell, name);
+        taken = name;
+        let mut later = MockConsumer::connect(&mut shell, 0);
+        later.enable(&mut shell, config(&[name]), None);
+        assert_eq!(ledger(&mut shell, &later), [], "{name}");
+        later.disconnect(&mut shell);
+    }
+    for name in ["b", "f"] {
+        let mut later = MockConsumer::connect(&mut shell, 0);
+        later.enable(&mut shell, config(&[name]), None);
+        assert_eq!(ledger(&mut shell, &later).len(), 1, "{name}");
+    }
 }
 
 /// Of a chunk without a finished packet there is nothing to copy.
