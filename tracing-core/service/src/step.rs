@@ -153,6 +153,8 @@ pub(crate) enum Step {
         reason: Option<SessionError>,
     },
     FailAllClones(SessionError),
+    /// Notes that packets of a session are lost with the file of a clone that took them.
+    CloneLost(SessionId),
     /// Limits the time that copies of the file of a session may still take.
     LimitCopyTime(SessionId),
 }
@@ -178,6 +180,7 @@ impl Step {
             | Self::WriteFile(session)
             | Self::ContinueFile(session)
             | Self::FileClosed(session)
+            | Self::CloneLost(session)
             | Self::CloneWritten { session, .. }
             | Self::FailCloneReply { session, .. } => Some(*session),
             // Steps of several parts, which look for what they need themselves.

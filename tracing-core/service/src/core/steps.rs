@@ -90,9 +90,6 @@ impl Service {
     /// On a step that nothing runs: an error of the service, whatever peers did.
     fn run_session_step(&mut self, step: Step) {
         let Some(id) = step.session() else { unreachable!("nothing runs {step:?}") };
-        if let Step::CloneWritten { error: Some(_), .. } | Step::FailCloneReply { .. } = step {
-            clone::note_failed(id, &mut self.sessions, &mut self.cx);
-        }
         let Some(session) = self.sessions.get_mut(id) else {
             return flush::refuse_without_session(step, &mut self.cx);
         };
@@ -132,6 +129,7 @@ impl Service {
             Step::CloneWritten { error, .. } => {
                 pending_clone::handle_clone_written(session, error.as_ref(), consumers, cx);
             }
+            Step::CloneLost(_) => clone::note_lost(session, cx),
             Step::FailCloneReply { reason, .. } => {
                 pending_clone::fail_reply(session, reason, consumers, cx);
             }

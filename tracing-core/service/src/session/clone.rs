@@ -410,9 +410,10 @@ impl Clones {
             return cx.then(Step::EndClone { clone: clone_id, error });
         }
         let Some(mut clone) = self.pending.remove(&clone_id) else { return };
+        let took_data = clone.parts.values().any(Part::took_data);
         let parts = std::mem::take(&mut clone.parts).into_values();
         let ids = parts.filter_map(Part::into_buffer).filter_map(|b| buffers.add(b).ok()).collect();
-        make_clone(clone, ids, sessions, consumers, cx);
+        make_clone(clone, ids, took_data, sessions, consumers, cx);
         cx.then(Step::ContinueFile(source));
     }
 
@@ -553,23 +554,12 @@ fn reserve(
     Ok(charge)
 }
 
-/// A clone took buffers of a session, and is given up.
-fn note_lost(source: &mut Session, cx: &mut Context) {
+/// A clone took buffers of a session, and what they had is lost.
+pub(crate) fn note_lost(source: &mut Session, cx: &mut Context) {
     let id = source.id;
     cx.out.about = Some(source.uid);
     cx.out.error(format!("session {id}: a clone took its buffers (transfer_on_clone) and failed"));
     source.ledger.add_of_session(OfSession::CloneFailed, Amount::PERHAPS, cx.now.boot_ns);
-}
-
-/// A clone that was made is given up before its consumer was told of it: what it took of its source is lost.
-pub(crate) fn note_failed(id: SessionId, sessions: &mut Sessions, cx: &mut Context) {
-    let Some(clone) = sessions.get(id) else { return };
-    let Some((source, ..)) = &*clone.clone_reply else { return };
-    let is_taken = |config: &_| BufferGroup::of(config) == BufferGroup::Transferred;
-    let (source, has_taken) = (*source, clone.config.buffers.iter().any(is_taken));
-    if let Some(source) = sessions.get_mut(source).filter(|_| has_taken) {
-        note_lost(source, cx);
-    }
 }
 
 /// The timer of a copy: its file is a pipe that nobody reads, or on a disk that is too slow.

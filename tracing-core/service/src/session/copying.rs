@@ -113,6 +113,11 @@ impl Part {
         }
     }
 
+    /// Whether its source lacks packets that it took.
+    pub(crate) fn took_data(&self) -> bool {
+        matches!(&self.bytes, PartBytes::Taken(buffer, _) if buffer.has_data())
+    }
+
     /// The buffer, if all of it is copied.
     pub(crate) fn into_buffer(self) -> Option<TraceBuffer> {
         match self.bytes {

@@ -13,7 +13,7 @@ use protos::TraceConfig;
 
 use crate::limits;
 use crate::output::FileSync;
-use abi::ids::FileId;
+use abi::ids::{FileId, SessionId};
 
 /// The period of writes that a config asks for, ms.
 pub(crate) fn period_ms(config: &TraceConfig) -> u64 {
@@ -44,6 +44,8 @@ pub(crate) struct SessionFile {
     finishing: bool,
     /// The close was sent.
     closing: bool,
+    /// Of a clone: the session whose packets it took. If the file fails they are lost.
+    pub(crate) took_from: Option<SessionId>,
 }
 
 /// What follows a pass.
@@ -71,6 +73,7 @@ impl SessionFile {
             draining: false,
             finishing: false,
             closing: false,
+            took_from: None,
         }
     }
 

@@ -126,10 +126,11 @@ fn copy_for_clone(
     clone
 }
 
-/// Makes the session of a clone that has all.
+/// Makes the session of a clone that has all. `took_data`: its source lacks packets that it has.
 pub(crate) fn make_clone(
     clone: PendingClone,
     buffers: Vec<BufferId>,
+    took_data: bool,
     sessions: &mut Sessions,
     consumers: &mut Consumers,
     cx: &mut Context,
@@ -154,9 +155,11 @@ pub(crate) fn make_clone(
     };
     if let Some(CloneFile::Copied(file)) = clone.file {
         // Without the limit of the source: what was recorded is to be kept.
-        session.file = Some(SessionFile::new(file, &protos::TraceConfig::default()));
+        let mut file = SessionFile::new(file, &protos::TraceConfig::default());
+        file.took_from = took_data.then_some(clone.source);
+        session.file = Some(file);
     }
-    *session.clone_reply = Some((clone.source, clone.caller.call, response));
+    *session.clone_reply = Some((clone.caller.call, response));
     session.set_state(cx, SessionState::ClonedReadOnly);
     cx.then(match session.file {
         Some(_) => Step::FinishFile(id),
@@ -173,7 +176,7 @@ pub(crate) fn handle_clone_written(
     consumers: &mut Consumers,
     cx: &mut Context,
 ) {
-    let Some((_, call, response)) = session.clone_reply.take() else { return };
+    let Some((call, response)) = session.clone_reply.take() else { return };
     let Some(client) = session.consumer else { return };
     match error {
         None => cx.out.reply(Caller { client, call }, response.encode_to_vec().into()),
@@ -191,7 +194,7 @@ pub(crate) fn fail_reply(
     consumers: &mut Consumers,
     cx: &mut Context,
 ) {
-    let Some((_, call, _)) = session.clone_reply.take() else { return };
+    let Some((call, _)) = session.clone_reply.take() else { return };
     // A consumer that is gone waits for no answer.
     if let Some(client) = session.consumer.filter(|client| consumers.get(*client).is_some()) {
         let error = reason.map_or(CloneError::Freed, CloneError::Session);

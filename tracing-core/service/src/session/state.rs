@@ -40,8 +40,8 @@ pub(crate) struct SessionCounters {
     pub(crate) flushes_failed: u64,
 }
 
-/// The source of a clone, and the answer that its consumer waits for.
-pub(crate) type CloneReply = (SessionId, Option<CallId>, CloneSessionResponse);
+/// The answer that the consumer of a clone waits for.
+pub(crate) type CloneReply = (Option<CallId>, CloneSessionResponse);
 
 /// One session.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub(crate) struct Session {
     pub(crate) consumer: Option<ClientId>,
     /// The key it is detached under.
     pub(crate) detach_key: Option<String>,
-    /// Of a clone whose file is not complete: its source, and the answer for then.
+    /// Of a clone whose file is not complete: the answer for then.
     pub(crate) clone_reply: Outlined<Option<CloneReply>>,
     /// Clones share it with their source. What it may take is bounded where it is decoded
     /// ([`IPC_DECODED_BYTES_MAX`](crate::limits::IPC_DECODED_BYTES_MAX)).

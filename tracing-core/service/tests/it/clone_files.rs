@@ -221,6 +221,50 @@ fn what_a_clone_took_whose_file_cannot_be_written() {
     }
 }
 
+/// The file of a clone is written to its end without the consumer of the clone. What the clone took is lost if that
+/// fails, and if there was something.
+#[test]
+fn what_a_clone_took_whose_consumer_leaves() {
+    for (payloads, fails, told) in [
+        (&["x"][..], None, 0),
+        (&["x"], Some(false), 1),
+        (&["x"], Some(true), 1),
+        (&[], Some(false), 0),
+    ] {
+        let mut shell = Shell::new();
+        let mut config = TraceConfig {
+            write_into_file: Some(true),
+            file_write_period_ms: Some(100_000),
+            flush_timeout_ms: Some(10),
+            ..config(&["ds"])
+        };
+        config.buffers[0].transfer_on_clone = Some(true);
+        let (mut producer, consumer, _file) = started(&mut shell, config);
+        payloads.iter().for_each(|p| producer.write(&mut shell, WRITER, BUFFER, &[payload(p)]));
+        let copy = shell.open_file();
+        let (clone, call) = ask(&mut shell, 0, Some(copy));
+        shell.stuck.insert(copy);
+        shell.advance_ms(10);
+        assert!(clone.cloned(&mut shell, call).is_none());
+        clone.disconnect(&mut shell);
+        assert_eq!(shell.service.footprint().sessions, 2, "it is written yet");
+        let result = match fails {
+            None => Some(Ok(())),
+            Some(false) => Some(Err(service::FileError { text: "No space left".into() })),
+            Some(true) => None,
+        };
+        match result {
+            Some(result) => shell.input(service::Input::FileWritten { file: copy, result }),
+            None => shell.advance_ms(10_000),
+        }
+        assert_eq!(shell.service.footprint().sessions, 1);
+        let entries = ledger::ledger(&mut shell, &consumer);
+        let failed = Some(protos::LossLedgerReason::REASON_CLONE_FAILED);
+        let count = entries.iter().filter(|entry| entry.reason == failed).count();
+        assert_eq!(count, told, "{payloads:?} {fails:?}");
+    }
+}
+
 /// A clone into a pipe that nobody reads delays the file of its source for a limited time, which is shorter when the
 /// source ends.
 #[test]
