@@ -15,7 +15,7 @@ use crate::config::ServiceConfig;
 use crate::input::Peer;
 use crate::limits;
 use crate::shares::{MemoryShares, Share};
-use abi::map::BlockMap;
+use abi::map::{BlockMap, BlockSet};
 
 pub(crate) use buffer_charge::BufferCharge;
 pub(crate) use no_room::NoRoom;
@@ -68,6 +68,11 @@ impl User {
         Self { machine: peer.machine_id, uid: peer.uid }
     }
 
+    /// Its block of 65,536 user ids, on its machine.
+    fn block(self) -> (u32, u32) {
+        (self.machine, self.uid >> 16)
+    }
+
     /// A user of this machine.
     pub(crate) fn local(uid: u32) -> Self {
         Self { machine: 0, uid }
@@ -103,8 +108,12 @@ pub(crate) struct Accounts {
     refused: u64,
     /// What is remembered of users that wanted too much, or named memory without data.
     faults: BlockMap<User, Faults>,
+    /// Whether there is anybody who is not trusted.
+    distrusts: bool,
     /// Of users that are not trusted.
     distrusted: BlockMap<User, Distrust>,
+    /// Blocks of user ids (see [`User::block`]): all limited users there count as caught, and have no entry above.
+    caught_blocks: BlockSet<(u32, u32)>,
     /// More users are not trusted than are remembered: all limited users that are not remembered count as caught.
     trusts_nobody: bool,
     /// Shared memory on the accounts of users that were caught, bytes.
@@ -196,9 +205,8 @@ impl Accounts {
     /// A producer of this user named memory without data: what the service touches of its memory stays on its account
     /// from now on. Root and the user of the service are trusted.
     pub(crate) fn catch(&mut self, user: User) {
-        if self.is_limited(user) && !self.is_caught(user) && self.trust_less(user, Distrust::Caught)
-        {
-            self.caught_bytes = self.caught_bytes.saturating_add(self.held(user, Resource::Memory));
+        if self.is_limited(user) && !self.is_caught(user) {
+            self.trust_less(user, Distrust::Caught);
         }
     }
 
@@ -210,23 +218,57 @@ impl Accounts {
 
     #[inline]
     fn distrust_of(&self, user: User) -> Option<Distrust> {
-        if self.distrusted.is_empty() {
+        if !self.distrusts {
             return None;
         }
-        let unknown = || (self.trusts_nobody && self.is_limited(user)).then_some(Distrust::Caught);
+        let is_caught = || self.trusts_nobody || self.caught_blocks.contains(&user.block());
+        let unknown = || (self.is_limited(user) && is_caught()).then_some(Distrust::Caught);
         self.distrusted.get(&user).copied().or_else(unknown)
     }
 
-    /// From now on a user is trusted no more than that. False if so many are remembered that this one is not.
-    fn trust_less(&mut self, user: User, why: Distrust) -> bool {
+    /// From now on a user is trusted no more than that.
+    fn trust_less(&mut self, user: User, why: Distrust) {
+        let is_known = self.distrusted.contains_key(&user);
+        if !is_known && (self.is_caught(user) || self.catch_block(user.block())) {
+            return;
+        }
         let is_full = self.distrusted.len() >= limits::DISTRUSTED_USERS_MAX;
-        if is_full && !self.distrusted.contains_key(&user) {
-            self.trust_nobody(user);
+        if is_full && !is_known && !(why == Distrust::Caught && self.forget_one_with_zeros()) {
+            return self.trust_nobody(user);
+        }
+        self.distrusts = true;
+        let distrust = self.distrusted.get_or_insert_with(user, || why);
+        let is_news = !is_known || why > *distrust;
+        *distrust = why.max(*distrust);
+        if is_news && why == Distrust::Caught {
+            self.caught_bytes = self.caught_bytes.saturating_add(self.held(user, Resource::Memory));
+        }
+    }
+
+    /// One more user of a block of ids is not to be trusted. True if all of the block counts as caught now.
+    fn catch_block(&mut self, block: (u32, u32)) -> bool {
+        let (machine, high) = block;
+        let [first, last] = [high << 16, high << 16 | 0xffff].map(|uid| User { machine, uid });
+        let others =
+            self.distrusted.range(first..=last).take(limits::DISTRUSTED_USERS_PER_BLOCK_MAX);
+        if high == 0
+            || others.count() < limits::DISTRUSTED_USERS_PER_BLOCK_MAX
+            || self.caught_blocks.len() >= limits::CAUGHT_BLOCKS_MAX
+        {
             return false;
         }
-        let distrust = self.distrusted.get_or_insert_with(user, || why);
-        *distrust = why.max(*distrust);
+        self.caught_blocks.insert(block);
+        let own_uid = self.own_uid;
+        self.distrusted.retain(|user, _| user.block() != block || user.is(own_uid));
+        self.count_caught();
         true
+    }
+
+    /// Makes a place for a user that is caught. False if all that have one are.
+    fn forget_one_with_zeros(&mut self) -> bool {
+        let mut all = self.distrusted.iter();
+        let found = all.find(|(_, why)| **why == Distrust::Zeros).map(|(user, _)| *user);
+        found.is_some_and(|user| self.distrusted.remove(&user).is_some())
     }
 
     /// There is no place for this user among those that are not trusted: who has 65,536 user numbers must not become
@@ -234,10 +276,15 @@ impl Accounts {
     fn trust_nobody(&mut self, user: User) {
         if self.is_limited(user) && !self.trusts_nobody {
             self.trusts_nobody = true;
-            let caught = self.by_user.keys().filter(|user| self.is_caught(**user));
-            let held = caught.map(|user| self.held(*user, Resource::Memory));
-            self.caught_bytes = held.fold(0, usize::saturating_add);
+            self.count_caught();
         }
+    }
+
+    /// More users count as caught than before.
+    fn count_caught(&mut self) {
+        let caught = self.by_user.keys().filter(|user| self.is_caught(**user));
+        let held = caught.map(|user| self.held(*user, Resource::Memory));
+        self.caught_bytes = held.fold(0, usize::saturating_add);
     }
 
     /// A producer of a user that was caught is gone, with so many bytes of shared memory on the account: they stay

@@ -160,6 +160,10 @@ fn memory_of_those_that_are_gone_shrinks_to_what_the_kernel_counts() {
     assert_eq!((held(&accounts), accounts.len()), ([0, 0], 0));
 }
 
+fn trust_of(accounts: &Accounts, user: User) -> (bool, bool) {
+    (accounts.is_distrusted(user), accounts.is_caught(user))
+}
+
 /// Beyond the limit nobody is trusted: a person with many user numbers could have each of them caught, and then remove
 /// memory as another one.
 #[test]
@@ -167,29 +171,98 @@ fn users_that_are_not_trusted_are_bounded() {
     let mut accounts = Accounts::new(500, 1);
     let max = limits::DISTRUSTED_USERS_MAX as u32;
     let remote = |uid| User { machine: 1, uid };
-    let of = |accounts: &Accounts, user| (accounts.is_distrusted(user), accounts.is_caught(user));
     for uid in 0..max {
-        accounts.distrust(remote(uid));
+        accounts.catch(remote(uid));
     }
     let honest = remote(max + 1);
     assert!(accounts.charge(honest, Resource::Memory, 100));
     // Of the user of the service, too, nothing more is remembered.
     accounts.distrust(User::local(500));
-    assert_eq!(of(&accounts, honest), (false, false));
+    assert_eq!(trust_of(&accounts, honest), (false, false));
     accounts.catch(remote(max));
     let users = [remote(max - 1), remote(max), honest, User::local(500), User::local(0)];
-    let expected = [(true, false), (true, true), (true, true), (false, false), (false, false)];
-    assert_eq!(users.map(|user| of(&accounts, user)), expected);
+    let expected = [(true, true), (true, true), (true, true), (false, false), (false, false)];
+    assert_eq!(users.map(|user| trust_of(&accounts, user)), expected);
     // What they have counts as that of users that were caught.
     let caught = |accounts: &Accounts| accounts.total_with(honest, Resource::Memory).0;
     assert_eq!(caught(&accounts), 100);
     accounts.distrust(remote(max + 2));
     assert!(accounts.charge(remote(max), Resource::Memory, 10));
-    // One of those that are remembered may be caught, too.
-    accounts.catch(remote(max - 1));
-    assert!(accounts.is_caught(remote(max - 1)));
     accounts.release(honest, Resource::Memory, 100);
     assert_eq!((caught(&accounts), accounts.distrusted.len()), (10, max as usize));
+}
+
+/// Those that only wrote zeros make place for those that were caught.
+#[test]
+fn a_user_that_is_caught_takes_the_place_of_one_that_wrote_zeros() {
+    let mut accounts = Accounts::new(500, 1);
+    let max = limits::DISTRUSTED_USERS_MAX as u32;
+    let remote = |uid| User { machine: 1, uid };
+    for uid in 0..max {
+        accounts.distrust(remote(uid));
+    }
+    assert!(accounts.charge(remote(max), Resource::Memory, 100));
+    accounts.catch(remote(max));
+    let users = [remote(0), remote(1), remote(max), remote(max + 1)];
+    let expected = [(false, false), (true, false), (true, true), (false, false)];
+    assert_eq!(users.map(|user| trust_of(&accounts, user)), expected);
+    assert_eq!(accounts.total_with(remote(max), Resource::Memory).0, 100);
+    assert_eq!(accounts.distrusted.len(), max as usize);
+    // One of those that are remembered may be caught, too, once.
+    assert!(accounts.charge(remote(1), Resource::Memory, 10));
+    accounts.catch(remote(1));
+    accounts.catch(remote(1));
+    assert_eq!(accounts.total_with(remote(max), Resource::Memory).0, 110);
+}
+
+/// The range of ids of one person takes one place: others stay trusted.
+#[test]
+fn a_block_of_user_ids_is_caught_whole() {
+    for machine in [0, 7] {
+        let of = |uid| User { machine, uid };
+        let mut accounts = Accounts::new(65_536 + 4, 1);
+        let max = limits::DISTRUSTED_USERS_PER_BLOCK_MAX as u32;
+        let block = 65_536;
+        let innocent = of(2 * block - 1);
+        assert!(accounts.charge(innocent, Resource::Memory, 100));
+        assert!(accounts.charge(of(block + 6), Resource::Memory, 10));
+        for uid in block..block + max {
+            match uid % 2 {
+                0 => accounts.distrust(of(uid)),
+                _ => accounts.catch(of(uid)),
+            }
+        }
+        let is_caught = |accounts: &Accounts, uid| accounts.is_caught(of(uid));
+        assert!(!is_caught(&accounts, block + 6) && !accounts.is_distrusted(innocent));
+        accounts.distrust(of(block + max));
+        assert_eq!(trust_of(&accounts, innocent), (true, true));
+        let uids = [block - 1, block, block + 6, block + max, 2 * block];
+        let expected = [false, true, true, true, false];
+        assert_eq!(uids.map(|uid| is_caught(&accounts, uid)), expected);
+        // The user of the service is one of them.
+        assert_eq!(is_caught(&accounts, block + 4), machine != 0);
+        assert_eq!(accounts.distrusted.len(), usize::from(machine == 0));
+        assert_eq!(accounts.total_with(innocent, Resource::Memory).0, 110);
+        accounts.catch(of(block + 6));
+        accounts.release(innocent, Resource::Memory, 100);
+        assert_eq!(accounts.total_with(innocent, Resource::Memory).0, 10);
+        // Where the users of most machines are, each stays for itself.
+        (0..4 * max).for_each(|uid| accounts.catch(of(uid + 1000)));
+        assert!(!is_caught(&accounts, 999) && is_caught(&accounts, 1000));
+    }
+}
+
+#[test]
+fn blocks_that_are_caught_are_bounded() {
+    let mut accounts = Accounts::new(500, 1);
+    let (blocks, of_each) = (limits::CAUGHT_BLOCKS_MAX, limits::DISTRUSTED_USERS_PER_BLOCK_MAX);
+    for machine in 2..=blocks as u32 {
+        accounts.caught_blocks.insert((machine, 1));
+    }
+    for block in 1..=2 {
+        (0..=of_each as u32).for_each(|uid| accounts.catch(User::local(block << 16 | uid)));
+    }
+    assert_eq!((accounts.caught_blocks.len(), accounts.distrusted.len()), (blocks, of_each + 1));
 }
 
 /// Whose memory is on the account because of what it did, its memory is read in copies.
