@@ -542,6 +542,30 @@ fn a_data_source_that_is_registered_later() {
     }
 }
 
+/// So many names are compared at most. Beyond it the ledger says that perhaps something is missing.
+#[test]
+fn data_sources_that_many_producers_could_not_register() {
+    const NAMES: usize = 512;
+    let names: Vec<String> = (0..NAMES).map(|number| format!("wanted {number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let compared = service::limits::UNREGISTERED_LOOKS_MAX;
+    let mut shell = Shell::with(|config| config.limits.data_sources_per_producer_max = 0);
+    for (producers, is_told) in [(compared / NAMES - 1, false), (2, true)] {
+        for _ in 0..producers {
+            let producer = super::producer(&mut shell, "p");
+            for name in ["a", "b", "c", "d", "e"] {
+                producer.register_name(&mut shell, name);
+            }
+        }
+        let mut later = MockConsumer::connect(&mut shell, 0);
+        later.enable(&mut shell, config(&names), None);
+        let told = ledger(&mut shell, &later);
+        assert_eq!(!told.is_empty(), is_told, "{told:?}");
+        assert!(told.iter().all(|entry| entry.count == Some(0)), "{told:?}");
+        later.disconnect(&mut shell);
+    }
+}
+
 /// Of a chunk without a finished packet there is nothing to copy.
 #[test]
 fn a_chunk_with_nothing_in_it_takes_no_place() {
