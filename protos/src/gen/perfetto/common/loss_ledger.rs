@@ -59,7 +59,8 @@ impl LossLedgerReason {
     /// A data source had not told that it stopped when the session ended (`TraceConfig.data_source_stop_timeout_ms`). What
     /// it wrote later is lost.
     pub const REASON_STOPPED_LATE: Self = Self(21);
-    /// A clone took buffers of the session (`BufferConfig.transfer_on_clone`), was not made, and could not put them back.
+    /// A clone took buffers of the session (`BufferConfig.transfer_on_clone`), was not made, and could not put them back;
+    /// or its file failed.
     pub const REASON_CLONE_FAILED: Self = Self(22);
     /// A producer activated a trigger that is for producers with some names only. To match its name took too long, so the
     /// trigger had no effect.
