@@ -156,8 +156,8 @@ pub const SOURCE_BYTES_PER_USER_MAX: usize = 16 * 1024 * 1024;
 /// Names of data sources that one producer could not register, for sessions that want them later. Of others, and of
 /// those longer than [`LEDGER_NAME_BYTES_MAX`], a later session knows only that it perhaps wants some.
 pub const UNREGISTERED_PER_PRODUCER_MAX: usize = 4;
-/// Names that are compared, for one session that is set up, to know whether producers offer what they could not register
-/// before. Beyond it the session is told that it perhaps misses something.
+/// Names that are compared, for one session that is set up, to know whether producers offer what they could not
+/// register before. Beyond it the session is told that it perhaps misses something.
 pub const UNREGISTERED_LOOKS_MAX: usize = 64 * 1024;
 /// What the service needs for a registration beside its descriptor and name, bytes: its entries in three maps.
 pub const SOURCE_BYTES: usize = 320;
@@ -255,8 +255,8 @@ pub const DECODED_PARTS: (u64, u64) = (1, 2);
 pub const FAULTY_USERS_MAX: usize = 1024;
 /// Users whose shared memory is not trusted and that are remembered (`accounts::Distrust`).
 pub const DISTRUSTED_USERS_MAX: usize = 64 * 1024;
-/// How many of them may be of one block of 65,536 user ids. Beyond it the whole block counts as caught: it is a range of
-/// ids of one person (`/etc/subuid`). The block of the lowest ids, which has the users of most machines, never does.
+/// How many of them may be of one block of 65,536 user ids. Beyond it the whole block counts as caught: it is a range
+/// of ids of one person (`/etc/subuid`). The block of the lowest ids, which has the users of most machines, never does.
 pub const DISTRUSTED_USERS_PER_BLOCK_MAX: usize = 1024;
 /// Blocks that count as caught and are remembered.
 pub const CAUGHT_BLOCKS_MAX: usize = 1024;
@@ -303,8 +303,9 @@ pub const SEQUENCE_OWNER_BYTES: usize = 48;
 /// So many bytes at a time are charged for the numbers of sequences: those of 4,096. A session has the first ones for
 /// nothing. A session whose user has no room for more forgets half of them, as one that has as many as there may be.
 pub const SEQUENCES_PIECE_BYTES: usize = 4096 * SEQUENCE_BYTES;
-/// Sequences of a session of which it is remembered that packets were left out since the last one that was read. A clone
-/// copies all of these in one step. Beyond it the next packet of a sequence does not tell that one before it is missing.
+/// Sequences of a session of which it is remembered that packets were left out since the last one that was read. A
+/// clone copies all of these in one step. Beyond it the next packet of a sequence does not tell that one before it is
+/// missing.
 pub const LEFT_OUT_PER_SESSION_MAX: usize = 4096;
 /// What a sequence counts for that is moved when others are forgotten, in bytes that are read.
 pub const MOVED_SEQUENCE_BYTES_READ: usize = 16;

@@ -37,8 +37,8 @@ use abi::ids::{ClientId, ProducerId};
 use abi::map::BlockMap;
 use abi::sync::Arc;
 
-/// Why a producer lost something. `REASON_OTHERS`, for losses that have no entry of their own, is none of these, and the
-/// reasons of [`OfSession`] are of no producer.
+/// Why a producer lost something. `REASON_OTHERS`, for losses that have no entry of their own, is none of these, and
+/// the reasons of [`OfSession`] are of no producer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reason {
     /// A producer was gone, and left packets that it had not handed over or not finished.

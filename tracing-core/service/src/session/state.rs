@@ -25,7 +25,7 @@ use crate::output::Boost;
 use crate::producers::{Producer, is_more};
 use crate::step::Step;
 use crate::work::{Allowance, Work};
-use abi::ids::{BufferId, CallId, ClientId, FlushId, ProducerId, SessionId};
+use abi::ids::{BufferId, CallId, ClientId, FileId, FlushId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet, SortedMap};
 use abi::outlined::Outlined;
 use abi::sync::Arc;
@@ -293,6 +293,15 @@ impl Session {
     /// The error that the log and the consumer are told when its file cannot be written.
     pub(crate) fn write_error(&self, reason: String) -> SessionError {
         SessionError::WriteFile { path: self.config.output_path.clone(), reason }
+    }
+
+    /// Its file takes nothing any more. If it is a clone, its source is told what it lost. Returns the file.
+    pub(crate) fn lose_file(&mut self, cx: &mut Context) -> Option<FileId> {
+        let SessionFile { id, took_from, .. } = self.file.take()?;
+        if let Some(source) = took_from {
+            cx.then(Step::CloneLost(source));
+        }
+        Some(id)
     }
 }
 

@@ -21,7 +21,6 @@ use super::life::SessionState;
 use super::start::{BEFORE_ALL, check_all_started};
 use super::state::{Session, Sessions};
 use super::trigger_config::TriggerMode;
-use super::write::lose_file;
 use crate::command_queue::{Change, Command};
 use crate::consumers::Consumers;
 use crate::context::Context;
@@ -413,7 +412,7 @@ pub(crate) fn limit_file_stall(id: SessionId, cx: &mut Context) {
 pub(crate) fn handle_file_stall(session: &mut Session, cx: &mut Context) {
     debug_assert!(session.life.is_freed(), "the timer is that of a freed session");
     let id = session.id;
-    if let Some(file) = lose_file(session, cx) {
+    if let Some(file) = session.lose_file(cx) {
         cx.out.abandon_file(file);
         cx.out.error(format!("session {id}: its file takes nothing, the rest is dropped"));
     }

@@ -1,7 +1,6 @@
 //! Writing the trace of a session into its file (see [`file`](super::file)).
 
 use super::compressing::{Compressing, StreamSink};
-use super::file::SessionFile;
 use super::flush_request::{FlushStrategy, FlushThen};
 use super::life::SessionState;
 use super::read::{self, PassContext};
@@ -180,7 +179,7 @@ fn fail_file(session: &mut Session, reason: String, cx: &mut Context) {
     cx.out.about = Some(session.uid);
     cx.out.error(format!("session {id}: {error}"));
     session.end_report.fail(error.clone());
-    lose_file(session, cx);
+    session.lose_file(cx);
     session.compression.drop_pass(User::local(session.uid), &mut cx.accounts);
     cx.then(Step::FailCopiesOf { session: id, error: error.clone() });
     cx.then(match session.state() {
@@ -190,15 +189,6 @@ fn fail_file(session: &mut Session, reason: String, cx: &mut Context) {
         SessionState::Disabled => Step::FileClosed(id),
         _ => Step::Disable { session: id, immediate: true, error: Some(error) },
     });
-}
-
-/// The file takes nothing any more. If it is that of a clone, its source is told what it lost.
-pub(crate) fn lose_file(session: &mut Session, cx: &mut Context) -> Option<FileId> {
-    let SessionFile { id, took_from, .. } = session.file.take()?;
-    if let Some(source) = took_from {
-        cx.then(Step::CloneLost(source));
-    }
-    Some(id)
 }
 
 /// The file is complete and closed, or lost.

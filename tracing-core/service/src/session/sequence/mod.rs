@@ -240,8 +240,8 @@ impl Numbering<'_> {
         ids.add(sequence)
     }
 
-    /// A packet of a sequence is left out, before which `dropped` was lost: the next one is to tell both, unless so many
-    /// sequences are to tell such a thing that there is no place for this one.
+    /// A packet of a sequence is left out, before which `dropped` was lost: the next one is to tell both, unless there
+    /// is no place for this sequence among those that are to tell such a thing.
     #[cold]
     pub(crate) fn leave_out(&mut self, sequence: SequenceKey, dropped: u32) {
         self.id(sequence);

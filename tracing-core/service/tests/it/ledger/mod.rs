@@ -542,7 +542,7 @@ fn a_data_source_that_is_registered_later() {
     }
 }
 
-/// So many names are compared at most. Beyond it the ledger says that perhaps something is missing.
+/// The names that are compared for one session are bounded. Beyond it the ledger says that perhaps something is missing.
 #[test]
 fn data_sources_that_many_producers_could_not_register() {
     const NAMES: usize = 512;
