@@ -18,8 +18,8 @@
 //! | wrappers ([`Int32Value`], ...) | `From` and `Into` of their value |
 //! | `Empty`, `SourceContext`, `Type`, `Api`, ... | nothing: [`google::protobuf`] has them all |
 //!
-//! All of them but floats, `Struct` and what has one are `Eq` and `Hash`. `Ord` of times is the order of time if both are
-//! in their range. `Timestamp` and `Duration` have no field for unknown fields, which decoding drops, so
+//! All of them but floats, `Struct` and what has one are `Eq` and `Hash`. `Ord` of times is the order of time if both
+//! are in their range. `Timestamp` and `Duration` have no field for unknown fields, which decoding drops, so
 //! `Timestamp { seconds, nanos }` is a whole literal. A literal of any other message ends with `..Default::default()`.
 //!
 //! Each message has an owned struct, a writer and a reader, and knows its name and its fields

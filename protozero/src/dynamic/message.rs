@@ -9,7 +9,7 @@ use super::pool::{FieldDescriptor, MessageDescriptor, Pool};
 use super::schema::{FieldData, Schema, Type};
 use super::value::{MapKey, Value};
 use crate::decode::limits::DEPTH_MAX;
-use crate::options::DecodeOptions;
+use crate::decode::{DecodeContext, DecodeMemory};
 use crate::unknown::UnknownFields;
 
 /// Maximum levels below a root message, the same as for decoding.
@@ -383,8 +383,11 @@ fn take_over(pool: &Pool, field: &FieldData, value: &mut Value) -> Result<(), Se
         let taken = match message.try_encode() {
             Ok(bytes) => {
                 // The value is in memory already.
-                let options = DecodeOptions::new().memory_max(usize::MAX);
-                options.decode_dynamic(of.clone(), &bytes).map_err(|_| SetError::OtherPool)
+                let memory = DecodeMemory::new(usize::MAX);
+                let within = DecodeContext::with_depth(DEPTH_MAX).with_growth(&memory);
+                let mut taken = DynamicMessage::new(of.clone());
+                let merged = taken.merge_within(&bytes, within);
+                merged.map(|()| taken).map_err(|_| SetError::OtherPool)
             }
             Err(_) => Err(SetError::TooDeep),
         };

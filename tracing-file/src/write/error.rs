@@ -157,11 +157,9 @@ impl fmt::Display for WriteError {
                 "the clock goes back from {latest} to {value}; call `sync_clock` in the order of time, and declare \
                  another clock with `own_clock` where one was set back"
             ),
-            Self::TraceTimeWentBack { trace_ns, latest_ns } => write!(
-                f,
-                "the time of the trace goes back from {latest_ns} to {trace_ns} ns; call `sync_clock` in the order of \
-                 time"
-            ),
+            Self::TraceTimeWentBack { trace_ns, latest_ns } => {
+                write!(f, "the time of the trace goes back from {latest_ns} to {trace_ns} ns; sync in its order")
+            }
             Self::BadMultiplier { multiplier } => write!(
                 f,
                 "the multiplier of a counter is {multiplier}, and readers ignore all that are not above 0"

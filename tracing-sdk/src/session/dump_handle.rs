@@ -4,10 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-#[cfg(doc)]
-use super::FlightRecorder;
-use super::SessionError;
 use super::recorder::{self, Running};
+use super::{FlightRecorder, SessionError};
 
 /// Saves traces of a [`FlightRecorder`] on any thread, until the recorder is dropped. It can be cloned,
 /// and does not keep the recorder.
@@ -53,11 +51,15 @@ pub struct DumpHandle {
     running: Weak<Running>,
 }
 
-impl DumpHandle {
-    pub(super) fn of(running: &Arc<Running>) -> Self {
-        Self { running: Arc::downgrade(running) }
+impl FlightRecorder {
+    /// A handle, with which other threads save traces.
+    #[must_use]
+    pub fn handle(&self) -> DumpHandle {
+        DumpHandle { running: Arc::downgrade(&self.running) }
     }
+}
 
+impl DumpHandle {
     /// As [`FlightRecorder::dump`].
     ///
     /// # Errors

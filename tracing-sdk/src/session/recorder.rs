@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::file::NewFile;
 use super::watchdog::{Watchdog, Watchdogs};
-use super::{Config, DumpHandle, Session, SessionError, numbered};
+use super::{Config, Session, SessionError, numbered};
 use os::thread::Thread;
 
 /// How many traces of one name are kept, unless the program says so.
@@ -63,10 +63,10 @@ const FILES_MAX: usize = 10;
 /// # Signals
 ///
 /// This library installs no signal handler. To save a trace at a signal, give a [`handle`](Self::handle) to a thread
-/// that waits for signals: see [`DumpHandle`].
+/// that waits for signals: see [`DumpHandle`](super::DumpHandle).
 #[derive(Debug)]
 pub struct FlightRecorder {
-    running: Arc<Running>,
+    pub(super) running: Arc<Running>,
 }
 
 #[derive(Debug)]
@@ -119,12 +119,6 @@ impl FlightRecorder {
     /// How many traces of one name are kept from now on; 0 counts as 1. See [names of files](Self#names-of-files).
     pub fn set_files_max(&self, count: usize) {
         self.running.files_max.store(count, Ordering::Relaxed);
-    }
-
-    /// A handle, with which other threads save traces.
-    #[must_use]
-    pub fn handle(&self) -> DumpHandle {
-        DumpHandle::of(&self.running)
     }
 
     /// Saves what was recorded up to now. The file appears when it is complete, and replaces one of this name.

@@ -299,8 +299,8 @@ impl<'a> Track<'a> {
     /// assert_ne!(cpu.child("cpu").id(1).uuid(), Track::process().uuid());
     /// ```
     ///
-    /// A track that is the same as its process is told on standard error when it is used for the first time. One that is
-    /// the same as another track above it is not told: its events are on that one.
+    /// A track that is the same as its process is told on standard error when it is used for the first time. One that
+    /// is the same as another track above it is not told: its events are on that one.
     #[must_use]
     pub const fn id(mut self, id: u64) -> Self {
         self.id = id;

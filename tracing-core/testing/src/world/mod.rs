@@ -402,15 +402,14 @@ impl World {
                     self.report.marks.event("an input came while work waited");
                 }
                 let (most, all_sessions) = (self.cost_max(&input), self.sessions_max());
-                let before = self.service.compressed_bytes();
-                let (begun, connected) =
-                    (Cost::of(&self.service), self.service.footprint().connections);
+                let (before, begun) = (self.service.compressed_bytes(), Cost::of(&self.service));
+                let connected = self.service.footprint().connections;
+                let by_producer = matches!(input, Input::ProducerRequest { .. });
                 let name = name_of(&input);
-                let of_producer = matches!(input, Input::ProducerRequest { .. });
                 self.service.handle(&now, input);
                 // A producer that is cut for its request leaves at once: that may end a flush of each session.
-                let is_cut = of_producer && self.service.footprint().connections < connected;
-                let most = if is_cut { all_sessions } else { most };
+                let is_cut = self.service.footprint().connections < connected;
+                let most = if by_producer && is_cut { all_sessions } else { most };
                 if self.service.compressed_bytes() > before {
                     return Err("an input led to compression at once".into());
                 }
