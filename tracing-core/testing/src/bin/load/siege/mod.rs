@@ -125,9 +125,16 @@ fn besiege(
     let (besieged, during, seen) = attack(daemon, plan, folders, plan.time)?;
     println!("siege: {besieged}\n  {during:?}");
     let after = wait_as(daemon, &quiet_use, cgroup)?;
-    check_memory(&before, &after, cgroup)?;
     println!("hostile data: {}", seen.text());
-    seen.check()?;
+    if plan.is_timed {
+        check_memory(&before, &after, cgroup)?;
+        seen.check()?;
+    } else {
+        println!(
+            "SKIPPED memory and hostile data: the daemon is traced, whose program writes in its control group, and so \
+             slow that sessions do not end"
+        );
+    }
     if is_root() {
         println!("{} files of hostile users, and none of others", folders.check(&HOSTILE)?);
     }
