@@ -86,7 +86,6 @@ impl Clocks {
         }
         let anchor = self.anchor(sequence, &clocks);
         let (trace_clock, set) = (self.trace_clock(), set(sequence, &clocks));
-        self.check_trace_clock(sequence, &clocks, set)?;
         let mut went_back = None;
         for clock in &clocks {
             let clock_ns = clock.value.saturating_mul(clock.unit_ns);
@@ -119,23 +118,6 @@ impl Clocks {
             }
         }
         went_back.map_or(Ok(()), |clock| Err((Problem::ClockWentBack, clock)))
-    }
-
-    /// A snapshot whose time of the trace is earlier than that of the one before is refused.
-    fn check_trace_clock(
-        &self,
-        sequence: SequenceId,
-        clocks: &[SnapshotClock],
-        set: u64,
-    ) -> Result<(), (Problem, u32)> {
-        let id = self.trace_clock();
-        let Some(trace) = clocks.iter().find(|clock| clock.id == id) else { return Ok(()) };
-        let trace_ns = trace.value.saturating_mul(trace.unit_ns);
-        let is_later = |clock: &SnapshotClock| {
-            let known = self.known.get(&key(sequence, clock.id)).filter(|known| known.set == set);
-            known.and_then(|known| known.points.back()).is_some_and(|(_, ns)| *ns > trace_ns)
-        };
-        if clocks.iter().any(is_later) { Err((Problem::InvalidSnapshot, id)) } else { Ok(()) }
     }
 
     /// Whether a snapshot of these clocks is valid.
