@@ -6,13 +6,12 @@
 //! ```text
 //!   main thread   [ host .......................... ]
 //!                    [ plugin: work ]  [ plugin: work ]
-//!   request            [ ............ ]  [ ............ ]
 //! ```
 #![allow(unsafe_code)]
 
 use std::time::Duration;
 
-use tracing_sdk::{Flow, Init, async_slice, categories, slice};
+use tracing_sdk::{Init, categories, slice};
 
 categories! {
     /// Work of the plugin.
@@ -25,8 +24,6 @@ categories! {
 pub extern "C" fn plugin_run() {
     // The first call connects. It waits for the sessions that run, as this work is short.
     if Init::new().name("plugin").wait(Duration::from_secs(10)).system().is_ok() {
-        // Their flows and tracks are not those of the program's own, nor of other plugins.
-        let _request = async_slice!(PLUGIN, "request");
-        let _work = slice!(PLUGIN, "work", flow = Flow::new());
+        let _work = slice!(PLUGIN, "work");
     }
 }

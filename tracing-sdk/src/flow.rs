@@ -30,8 +30,7 @@ impl Flow {
     pub fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         // Far from the small numbers that users choose themselves.
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self::scoped("tracing-sdk", number ^ process::copy_id())
+        Self::scoped("tracing-sdk", NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
     /// A flow that other libraries of this process can name, by `id`. The C++ SDK calls it `ProcessScoped`.

@@ -13,7 +13,6 @@ use super::style::SpanStyle;
 use super::values::Values;
 use crate::flow::Flow;
 use crate::sequence::thread::Written;
-use crate::track::process;
 
 /// How many spans that another one follows are recorded, until it is entered.
 const FOLLOWS_MAX: usize = 16;
@@ -91,7 +90,7 @@ impl Details {
     pub(super) fn number(&mut self) -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         if self.number == 0 {
-            self.number = NEXT.fetch_add(1, Ordering::Relaxed) ^ process::copy_id();
+            self.number = NEXT.fetch_add(1, Ordering::Relaxed);
         }
         self.number
     }

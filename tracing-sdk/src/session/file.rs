@@ -10,7 +10,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::SessionError;
-use crate::track::process;
 
 /// A file that gets its name later. Dropping it removes it.
 #[derive(Debug)]
@@ -67,11 +66,11 @@ impl Drop for NewFile {
 }
 
 /// A name in the same folder that nobody else uses.
-pub(super) fn partial_name(path: &Path) -> PathBuf {
+fn partial_name(path: &Path) -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".tracing-sdk-{:016x}-{count}", process::uuid() ^ process::copy_id()));
+    name.push(format!(".tracing-sdk-{:016x}-{count}", crate::track::process::uuid()));
     path.with_file_name(name)
 }
 

@@ -77,7 +77,6 @@ pub use self::watchdog::Watchdog;
 #[cfg(feature = "in-process")]
 use crate::runtime::CompleteFile;
 use crate::runtime::{self, LiveSession};
-use crate::track::process;
 use crate::{callback, fork};
 
 /// A session. Dropping it stops it, and discards what was not read. One with the service inside the program that writes
@@ -553,7 +552,7 @@ impl Shared {
 fn new_name() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("tracing-sdk {:016x} {count}", process::uuid() ^ process::copy_id())
+    format!("tracing-sdk {:016x} {count}", crate::track::process::uuid())
 }
 
 fn snapshot(service: &Service, name: &str) -> Result<Session, SessionError> {

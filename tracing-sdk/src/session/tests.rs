@@ -39,13 +39,3 @@ fn a_session_can_be_stopped_while_its_trace_is_written() {
     session.read_into(&mut trace).expect("the rest");
     assert_eq!(crate::tests::trace::events(&trace).len(), 4);
 }
-
-/// Sessions of two copies of the library in one process have different names, as have their unfinished files.
-#[test]
-fn new_names_are_those_of_the_copy() {
-    let copy = format!("{:016x}", process::uuid() ^ process::copy_id());
-    let partial = || file::partial_name("a".as_ref()).display().to_string();
-    for (one, other) in [(new_name(), new_name()), (partial(), partial())] {
-        assert!(one != other && one.contains(&copy) && other.contains(&copy), "{one} {other}");
-    }
-}

@@ -22,7 +22,7 @@ use crate::event::annotate::{Annotate, ByDebug, ByDisplay};
 use crate::flow::Flow;
 use crate::intern::{EventName, StaticName};
 use crate::sequence::Arguments;
-use crate::track::{Track, process};
+use crate::track::Track;
 
 /// The slice of a future, or of a part of an `async fn`, from [`async_slice!`](crate::async_slice!).
 ///
@@ -81,7 +81,7 @@ impl AsyncSlice {
     pub fn track_and_flow(name: &'static StaticName) -> (Track<'static>, Flow) {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let flow = Flow::scoped("tracing-sdk async", number ^ process::copy_id());
+        let flow = Flow::scoped("tracing-sdk async", number);
         // Spread, so that it meets no id that the program gave to a track of this name. Without the uuid of the process
         // in the flow, which would remove that of the track: the tracks of all processes would be the same.
         let id = flow.id() ^ Track::process().uuid();

@@ -26,14 +26,6 @@ fn compute() -> u64 {
     }
 }
 
-/// A number that no other copy of this library in the process has while this one is loaded: each library that links it
-/// may bring a copy, which counts from 1 as all others do.
-#[inline]
-pub(crate) fn copy_id() -> u64 {
-    // Spread, so that small numbers of two copies stay apart when they are combined with it.
-    ((&raw const UUID).addr() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-}
-
 /// In a forked process, which has its own uuid.
 pub(crate) fn forget_after_fork() {
     UUID.store(0, Ordering::Relaxed);
