@@ -127,8 +127,8 @@ fn clocks_do_not_go_back() {
     let again = first.clone() + &on_clock(70) + &snapshot(1, &[(6, 2_000), (70, 50)]);
     let again = again + &snapshot(1, &[(6, 3_000), (70, 300)]) + &on_clock(70);
     check(&again, &["2: clock_went_back 70", "4: clock_sync_failure_no_path 70"]);
-    // The snapshot is refused; by the one before it, the event is at 960.
-    check(&later(999, 2_000), &["1: invalid_clock_snapshots 6"]);
+    // Traces of upstream's service begin with snapshots whose times of the trace are not in order.
+    check(&later(999, 2_000), &[]);
     // Snapshots of other clocks, and of another sequence, are not compared.
     let other = first.clone() + &snapshot(1, &[(6, 2_000), (3, 7), (70, 99)]) + &on_clock(70);
     check(&other, &[]);

@@ -118,8 +118,7 @@ problems! {
     NoClockPath: Error, "clock_sync_failure_no_path", "clock",
         "no snapshot relates the clock to the trace's clock, or the clock went back; write a ClockSnapshot with both";
     InvalidSnapshot: Error, "invalid_clock_snapshots", "clock",
-        "a snapshot has a clock twice, changes its unit, or has an earlier time of the trace's clock than the one \
-         before, and is refused; keep the unit, name each clock once, and write snapshots in the order of time";
+        "a snapshot has a clock twice, or changes its unit, and is refused; keep the unit, and name each clock once";
     ClockWentBack: Note, "clock_went_back", "clock",
         "the clock is earlier than in the snapshot before; readers give it up and lose what uses it from here on, so \
          use another clock then";
