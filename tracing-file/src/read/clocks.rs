@@ -103,8 +103,11 @@ impl Clocks {
             });
             known.now_ns = clock_ns;
             let latest = known.points.back().filter(|_| known.set == set);
-            if clock.id != trace_clock && latest.is_some_and(|(latest_ns, _)| clock_ns < *latest_ns)
-            {
+            // Snapshots of upstream's service are not always in the order of the trace's time: that is no fault of a clock.
+            let went = |(latest_ns, latest_trace_ns): &(u64, u64)| {
+                clock_ns < *latest_ns && anchor.is_none_or(|trace_ns| trace_ns >= *latest_trace_ns)
+            };
+            if clock.id != trace_clock && latest.is_some_and(went) {
                 known.points.clear();
                 known.is_given_up = true;
                 went_back.get_or_insert(clock.id);
