@@ -103,7 +103,7 @@ impl Clocks {
             });
             known.now_ns = clock_ns;
             let latest = known.points.back().filter(|_| known.set == set);
-            // Snapshots of upstream's service are not always in the order of the trace's time: that is no fault of a clock.
+            // Snapshots of upstream's service are not always in the order of the trace's time: no clock went back then.
             let went = |(latest_ns, latest_trace_ns): &(u64, u64)| {
                 clock_ns < *latest_ns && anchor.is_none_or(|trace_ns| trace_ns >= *latest_trace_ns)
             };
