@@ -192,19 +192,24 @@ fn a_clone_whose_file_cannot_be_written() {
     }
 }
 
+/// A session with a file, whose buffer goes to a clone.
+fn transferred() -> TraceConfig {
+    let mut config = TraceConfig {
+        write_into_file: Some(true),
+        file_write_period_ms: Some(100_000),
+        flush_timeout_ms: Some(10),
+        ..config(&["ds"])
+    };
+    config.buffers[0].transfer_on_clone = Some(true);
+    config
+}
+
 /// A clone that took a buffer gives it back if the file cannot be copied. Once the clone is made it cannot.
 #[test]
 fn what_a_clone_took_whose_file_cannot_be_written() {
     for (number, told, read) in [(0, 0, &["x"][..]), (1, 1, &[]), (2, 0, &[])] {
         let mut shell = Shell::new();
-        let mut config = TraceConfig {
-            write_into_file: Some(true),
-            file_write_period_ms: Some(100_000),
-            flush_timeout_ms: Some(10),
-            ..config(&["ds"])
-        };
-        config.buffers[0].transfer_on_clone = Some(true);
-        let (mut producer, consumer, file) = started(&mut shell, config);
+        let (mut producer, consumer, file) = started(&mut shell, transferred());
         producer.write(&mut shell, WRITER, BUFFER, &[payload("x")]);
         shell.fail_file_op = Some(shell.file_ops + number);
         let copy = shell.open_file();
@@ -232,14 +237,7 @@ fn what_a_clone_took_whose_consumer_leaves() {
         (&[], Some(false), 0),
     ] {
         let mut shell = Shell::new();
-        let mut config = TraceConfig {
-            write_into_file: Some(true),
-            file_write_period_ms: Some(100_000),
-            flush_timeout_ms: Some(10),
-            ..config(&["ds"])
-        };
-        config.buffers[0].transfer_on_clone = Some(true);
-        let (mut producer, consumer, _file) = started(&mut shell, config);
+        let (mut producer, consumer, _file) = started(&mut shell, transferred());
         payloads.iter().for_each(|p| producer.write(&mut shell, WRITER, BUFFER, &[payload(p)]));
         let copy = shell.open_file();
         let (clone, call) = ask(&mut shell, 0, Some(copy));
