@@ -73,7 +73,7 @@ pub enum WriteError {
         /// Its time then.
         latest: u64,
     },
-    /// The clock of the trace is earlier than when another one was related to it before. Readers refuse that.
+    /// The clock of the trace is earlier than when another one was related to it before. Upstream's reader refuses that.
     TraceTimeWentBack {
         /// Its time now, ns.
         trace_ns: u64,
@@ -111,6 +111,8 @@ impl fmt::Debug for WriteError {
         fmt::Display::fmt(self, f)
     }
 }
+
+const IN_ORDER: &str = "call `sync_clock` in the order of time";
 
 impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -154,11 +156,11 @@ impl fmt::Display for WriteError {
             ),
             Self::ClockWentBack { value, latest } => write!(
                 f,
-                "the clock goes back from {latest} to {value}; call `sync_clock` in the order of time, and declare \
-                 another clock with `own_clock` where one was set back"
+                "the clock goes back from {latest} to {value}; {IN_ORDER}, and declare another clock with `own_clock` \
+                 where one was set back"
             ),
             Self::TraceTimeWentBack { trace_ns, latest_ns } => {
-                write!(f, "the time of the trace goes back from {latest_ns} to {trace_ns} ns; sync in its order")
+                write!(f, "the time of the trace goes back from {latest_ns} to {trace_ns} ns; {IN_ORDER}")
             }
             Self::BadMultiplier { multiplier } => write!(
                 f,
