@@ -15,7 +15,7 @@ use crate::unknown::UnknownFields;
 /// Maximum levels below a root message, the same as for decoding.
 pub(crate) const LEVEL_MAX: u8 = DEPTH_MAX as u8;
 
-/// A message of a type of a [`Pool`](super::Pool): a value for each field that is set, and the
+/// A message of a type of a [`Pool`]: a value for each field that is set, and the
 /// unknown fields.
 ///
 /// Fields are selected by number, by name (an extension by `[its.full.name]`) or by descriptor. A
@@ -43,7 +43,7 @@ pub enum FieldKey<'k> {
     Number(u32),
     /// By name; for an extension the full name in brackets.
     Name(&'k str),
-    /// By its descriptor. That of another [`Pool`](super::Pool) selects the field that has the same
+    /// By its descriptor. That of another [`Pool`] selects the field that has the same
     /// number, name and full name of the message.
     Field(&'k FieldDescriptor),
 }
