@@ -1,9 +1,9 @@
 //! What all parts of the service share: the config, the clock, the effects, the timers, the accounts, the numbers given
 //! out, and the steps that follow.
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, User};
 use super::effect_queue::EffectQueue;
-use super::matching::RegexBudget;
+use super::matching::{MatchCost, RegexBudget};
 use super::step::Step;
 use super::timers::{Clock, TimerKind, Timers};
 use crate::config::ServiceConfig;
@@ -60,6 +60,24 @@ impl Context {
             last_flush: 0,
             last_number: 0,
             steps: Vec::new(),
+        }
+    }
+
+    /// The cost of matching the name of a producer, of this user and with this budget, for a session of user `uid`.
+    pub(crate) fn match_cost<'a>(
+        &'a mut self,
+        budget: &'a mut RegexBudget,
+        producer: User,
+        uid: u32,
+    ) -> MatchCost<'a> {
+        MatchCost {
+            budget,
+            all: &mut self.match_steps,
+            work: &mut self.work,
+            uid,
+            producer: producer.ids(),
+            now_ns: self.now.boot_ns,
+            exceeded: false,
         }
     }
 

@@ -341,9 +341,9 @@ pub const REGEX_BYTES_MAX: usize = 64 * 1024;
 pub const REGEX_STEPS_PER_PRODUCER_MAX: u64 = 8 * 1024 * 1024;
 /// The same for the names of all producers. A session that needs more is refused.
 pub const REGEX_STEPS_PER_USER_MAX: u64 = 64 * 1024 * 1024;
-/// When that is used up: what is left for producers of users that used little of it.
+/// When that is used up, so many more are for producers of users that used no more than [`REGEX_STEPS_FEW`] of it.
 pub const REGEX_STEPS_RESERVED: u64 = 8 * 1024 * 1024;
-/// So much is little.
+/// See [`REGEX_STEPS_RESERVED`].
 pub const REGEX_STEPS_FEW: u64 = 1024 * 1024;
 /// Sum of the compiled sizes of the expressions of one session, each rounded up to 1, 4, 16 or 64 KiB.
 pub const REGEX_BYTES_PER_SESSION_MAX: usize = 1024 * 1024;

@@ -67,7 +67,7 @@ impl NameRegex {
     }
 }
 
-/// A user on a machine: both numbers.
+/// The id of a user, and the number of its machine.
 type UserIds = (u32, u32);
 
 /// The steps that users took in this second.
@@ -137,7 +137,7 @@ impl MatchCost<'_> {
 pub(crate) enum Match {
     Yes,
     No,
-    /// To match its name took too long.
+    /// Matching its name took too long.
     Exceeded,
 }
 

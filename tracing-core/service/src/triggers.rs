@@ -14,7 +14,7 @@
 use super::consumers::Consumers;
 use super::context::Context;
 use super::ledger::Reason;
-use super::matching::{BUDGET_EXCEEDED, Match, MatchCost, Matches};
+use super::matching::{BUDGET_EXCEEDED, Match, Matches};
 use super::producers::Producer;
 use super::session::config::duration_max;
 use super::session::events::TriggerHit;
@@ -86,15 +86,8 @@ fn match_all(
             return false;
         }
         let before = cx.work;
-        let mut cost = MatchCost {
-            budget: &mut producer.regex_budget,
-            all: &mut cx.match_steps,
-            work: &mut cx.work,
-            uid: session.uid,
-            producer: User::of(&producer.peer).ids(),
-            now_ns: cx.now.boot_ns,
-            exceeded: false,
-        };
+        let user = User::of(&producer.peer);
+        let mut cost = cx.match_cost(&mut producer.regex_budget, user, session.uid);
         let is_match = regex.is_match(&producer.name, &mut cost);
         let found = match (cost.exceeded, is_match) {
             (true, _) => Match::Exceeded,
@@ -107,7 +100,8 @@ fn match_all(
     true
 }
 
-/// Returns whether some session does not know if it takes it, because to match the name of the producer took too long.
+/// Returns whether a session does not know if it takes the trigger, because matching the name of the producer took too
+/// long.
 fn activate_one(
     history: &mut TriggerHistory,
     producer: &mut Producer,

@@ -81,7 +81,7 @@ pub(crate) enum Reason {
     Dropped,
     /// An instance of a producer had not told that it stopped when the session ended.
     StoppedLate,
-    /// A producer activated a trigger, and to match its name took too long.
+    /// A producer activated a trigger, and matching its name took too long.
     TriggerNotMatched,
 }
 

@@ -23,7 +23,7 @@ use crate::data_sources::{Source, SourceKey, Sources};
 use crate::error::SessionError;
 use crate::ledger::{Amount, Loss, Reason};
 use crate::limits;
-use crate::matching::{BUDGET_EXCEEDED, MatchCost};
+use crate::matching::BUDGET_EXCEEDED;
 use crate::name_sketch::NameBit;
 use crate::producers::{Producer, Producers};
 use crate::step::Step;
@@ -330,15 +330,8 @@ fn is_asked_for(
     if !filter.wants_machine(machine_id, machine) {
         return false;
     }
-    let mut cost = MatchCost {
-        budget: &mut producer.regex_budget,
-        all: &mut cx.match_steps,
-        work: &mut cx.work,
-        uid: session.uid,
-        producer: User::of(&producer.peer).ids(),
-        now_ns: cx.now.boot_ns,
-        exceeded: false,
-    };
+    let user = User::of(&producer.peer);
+    let mut cost = cx.match_cost(&mut producer.regex_budget, user, session.uid);
     let is_asked_for = filter.wants_producer(&producer.name, &mut cost);
     if cost.exceeded {
         session.match_budget_exceeded = true;
