@@ -73,7 +73,8 @@ pub enum WriteError {
         /// Its time then.
         latest: u64,
     },
-    /// The clock of the trace is earlier than when another one was related to it before. Upstream's reader refuses that.
+    /// The clock of the trace is earlier than when another one was related to it before. Upstream's reader refuses
+    /// that.
     TraceTimeWentBack {
         /// Its time now, ns.
         trace_ns: u64,

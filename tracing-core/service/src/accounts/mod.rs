@@ -271,8 +271,8 @@ impl Accounts {
         found.is_some_and(|user| self.distrusted.remove(&user).is_some())
     }
 
-    /// There is no place for this user among those that are not trusted. A person with many user ids must not be trusted
-    /// for that reason.
+    /// There is no place for this user among those that are not trusted. A person with many user ids must not be
+    /// trusted for that reason.
     fn trust_nobody(&mut self, user: User) {
         if self.is_limited(user) && !self.trusts_nobody {
             self.trusts_nobody = true;
