@@ -12,7 +12,7 @@ pub(crate) const CALL_TIMEOUT_MS: u64 = 10_000;
 #[cfg(feature = "consumer")]
 pub(crate) const CLONE_TIMEOUT_MS: u64 = 30_000;
 /// The longest packet, and the longest state of a service, that a consumer takes, bytes: they may come in many pieces.
-/// Packets of a service of this crate have 16 MiB at most, and those of other services are not known to be longer.
+/// Packets of a service of this crate have 16 MiB at most. That of upstream has no limit but its buffers.
 #[cfg(feature = "consumer")]
 pub(crate) const JOINED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// What a client waits for a flush beyond the time the service may take for it, ms.

@@ -99,7 +99,7 @@ impl fmt::Display for ConsumerError {
                 write!(f, "the service's answer to {method} is malformed: {error}")
             }
             Self::AnswerTooLong(method) => {
-                write!(f, "the service's answer to {method} is too long")
+                write!(f, "the service's answer to {method} has more than 64 MiB in one piece")
             }
             Self::Interrupted => f.write_str("interrupted"),
             Self::Output(error) => error.fmt(f),

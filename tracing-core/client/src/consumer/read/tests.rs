@@ -141,7 +141,7 @@ fn a_packet_in_slices_has_a_limit() {
     let error = read(&part).unwrap_err();
     assert!(matches!(error, ReadError::TooLong));
     let text = ConsumerError::from(error).to_string();
-    assert_eq!(text, "the service's answer to ReadBuffers is too long");
+    assert_eq!(text, "the service's answer to ReadBuffers has more than 64 MiB in one piece");
     // The rest of that packet is no packet.
     assert_eq!(read(&part).unwrap(), 0);
     let next = vec![7; JOINED_BYTES_MAX];
