@@ -207,7 +207,7 @@ impl std::fmt::Display for ReadError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Malformed(error) => write!(f, "malformed ReadBuffers reply: {error}"),
-            Self::TooLong => f.write_str("a packet of the ReadBuffers reply is too long"),
+            Self::TooLong => f.write_str("a packet of the ReadBuffers reply has more than 64 MiB"),
             Self::Taking(error) => error.fmt(f),
         }
     }

@@ -131,8 +131,8 @@ fn besiege(
         seen.check()?;
     } else {
         println!(
-            "SKIPPED memory and hostile data: the daemon is traced, whose program writes in its control group, and so \
-             slow that sessions do not end"
+            "SKIPPED memory and hostile data (--untimed): the log of strace is in the control group of the daemon, and \
+             sessions are so slow that none ends"
         );
     }
     if is_root() {
