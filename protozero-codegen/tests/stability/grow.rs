@@ -144,7 +144,7 @@ impl Message {
 fn field_name(beside: &[Field], number: u32, random: usize) -> String {
     let end = match random / 16 % 8 {
         0 | 1 => "_raw",
-        2 => "_gather",
+        2 | 4 => "_gather",
         3 => return METHODS[random / 128 % METHODS.len()].to_owned(),
         _ => "",
     };
