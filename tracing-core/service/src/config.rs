@@ -91,8 +91,11 @@ pub struct ServiceConfig {
     pub version: String,
     /// This machine.
     pub host: HostInfo,
-    /// Seed of trace uuids. Two services must not share one.
+    /// Seed of trace uuids and of `skip_probability`. Two services must not share one. A trace tells it.
     pub seed: u64,
+    /// Seed of which pages of shared memory are checked again. No peer may know it: a random number that is used for
+    /// nothing else.
+    pub check_seed: u64,
     /// Maker of shared memory.
     pub regions: Arc<dyn RegionFactory>,
     /// Whether chunks that writers still hold are copied out, for producers that do not choose. Upstream: off in
@@ -126,6 +129,7 @@ impl ServiceConfig {
             version: String::new(),
             host: HostInfo::default(),
             seed: 0,
+            check_seed: 0,
             regions,
             scrape_by_default: false,
             extensions: Vec::new(),

@@ -180,7 +180,7 @@ impl Context {
     }
 }
 
-/// Random numbers, which cannot be guessed as long as the seed is secret (SplitMix64).
+/// Random numbers (SplitMix64). A peer that sees one can compute the seed and all others.
 #[derive(Debug)]
 pub(crate) struct Random {
     state: u64,

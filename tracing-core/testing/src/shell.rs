@@ -151,6 +151,7 @@ impl Shell {
         config.host.sysname = "Linux".into();
         config.host.machine_name = "testhost".into();
         config.seed = 7;
+        config.check_seed = 11;
         config
     }
 

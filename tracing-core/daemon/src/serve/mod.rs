@@ -211,6 +211,7 @@ pub fn service_config(version: impl Into<String>) -> Result<ServiceConfig, OsErr
     host.machine_name = machine_name;
     config.host = host;
     config.seed = process::random_seed()?;
+    config.check_seed = process::random_seed()?;
     Ok(config)
 }
 

@@ -129,10 +129,10 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
-    /// `seed` must be secret.
-    pub(crate) fn new(own_uid: u32, seed: u64) -> Self {
+    /// No peer may know `check_seed`.
+    pub(crate) fn new(own_uid: u32, check_seed: u64) -> Self {
         // Zero would stay zero.
-        Self { own_uid, random: seed | 1, ..Self::default() }
+        Self { own_uid, random: check_seed | 1, ..Self::default() }
     }
 
     /// The accounts of a service.
@@ -140,7 +140,7 @@ impl Accounts {
         Self {
             shares: MemoryShares::new(config.memory_bytes),
             flush_answers_max: config.limits.flush_answers_per_user_max,
-            ..Self::new(config.uid, config.seed)
+            ..Self::new(config.uid, config.check_seed)
         }
     }
 

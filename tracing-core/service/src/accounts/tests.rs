@@ -1,5 +1,8 @@
 use super::*;
+use crate::config::RegionFactory;
 use crate::shares::MemoryShares;
+use abi::shm::Region;
+use abi::sync::Arc;
 
 const MIB: usize = 1 << 20;
 
@@ -54,6 +57,26 @@ fn checks_come_at_random_and_often_enough() {
     let wanted = limits::USES_PER_CHECK;
     assert!((wanted * 3 / 4..wanted * 5 / 4).contains(&mean), "{mean}");
     assert!(waits.iter().any(|wait| wait * 4 < wanted) && waits.iter().any(|wait| *wait > wanted));
+}
+
+struct NoRegions;
+
+impl RegionFactory for NoRegions {
+    fn create(&self, _: usize) -> Result<Region, String> {
+        Err(String::new())
+    }
+}
+
+#[test]
+fn what_traces_tell_does_not_decide_which_pages_are_checked() {
+    let waits = |seed, check_seed| -> Vec<u32> {
+        let mut config = ServiceConfig::new(Arc::new(NoRegions));
+        (config.seed, config.check_seed) = (seed, check_seed);
+        let mut accounts = Accounts::of_service(&config);
+        (0..8).map(|_| accounts.next_check()).collect()
+    };
+    assert_eq!(waits(1, 5), waits(3, 5));
+    assert_ne!(waits(1, 5), waits(1, 7));
 }
 
 #[test]

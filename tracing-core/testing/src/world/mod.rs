@@ -181,6 +181,7 @@ impl World {
         config.version = "simulated".into();
         config.host.machine_name = "sim".into();
         config.seed = rng.next();
+        config.check_seed = config.seed.rotate_left(32);
         config.scrape_by_default = rng.chance(50);
         let limits = kept::limits(&mut Rng::new(!seed));
         config.limits = limits;
