@@ -48,6 +48,8 @@ pub(crate) enum ConfigError {
 /// How much of a regular expression an error repeats.
 const REGEX_QUOTED_CHARS: usize = 80;
 
+const GUARDRAIL_SPACING_S: u64 = limits::GUARDRAIL_SPACING_NS / 1_000_000_000;
+
 const GUARDED: &str = " with enable_extra_guardrails";
 
 impl fmt::Display for ConfigError {
@@ -251,6 +253,12 @@ pub(crate) enum SessionError {
         max: u64,
     },
     TooRecent(String),
+    /// No more names of sessions under extra guardrails are remembered.
+    TooManyGuarded {
+        names: usize,
+        of_user: usize,
+        uid: u32,
+    },
     TooManyOfUid {
         count: usize,
         uid: u32,
@@ -331,8 +339,12 @@ impl fmt::Display for SessionError {
             }
             Self::TooRecent(name) => write!(
                 f,
-                "a trace with unique session name {name:?} began less than {} s ago: too recent",
-                limits::GUARDRAIL_SPACING_NS / 1_000_000_000
+                "a trace with unique session name {name:?} began less than {GUARDRAIL_SPACING_S} s ago: too recent"
+            ),
+            Self::TooManyGuarded { names, of_user, uid } => write!(
+                f,
+                "{names} sessions with other names and enable_extra_guardrails, {of_user} of them of user {uid}, \
+                 began less than {GUARDRAIL_SPACING_S} s ago: wait, or leave out enable_extra_guardrails"
             ),
             Self::TooManyOfUid { count, uid } => {
                 write!(f, "too many concurrent tracing sessions ({count}) for uid {uid}: free one")

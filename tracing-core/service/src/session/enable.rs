@@ -20,7 +20,7 @@ use super::flush_request::FlushStrategy;
 use super::life::{SessionState, SetUpWait};
 use super::priority::{self, Priority};
 use super::shares::SessionShares;
-use super::state::{Session, Sessions};
+use super::state::{GuardedStart, Session, Sessions};
 use super::stop::refuse_to_detach;
 use super::trigger_config::TriggerMode;
 use crate::accounts::User;
@@ -413,16 +413,20 @@ fn check_spacing(
     }
     let now_ns = cx.now.boot_ns;
     let starts = &mut sessions.guarded_starts;
-    starts.retain(|_, (at, _)| now_ns.saturating_sub(*at) <= limits::GUARDRAIL_SPACING_NS);
+    starts.retain(|_, start| now_ns.saturating_sub(start.at_ns) <= limits::GUARDRAIL_SPACING_NS);
+    if starts.contains_key(name) {
+        return Err(SessionError::TooRecent(name.to_owned()));
+    }
     let max = cx.config.limits.guardrail_names_max;
-    let of_user = starts.values().filter(|(_, owner)| *owner == uid).count();
+    let of_user = starts.values().filter(|start| start.uid == uid).count();
     // The names are common to all users: one of them must not use them up.
     let is_full = cx.accounts.is_limited(User::local(uid))
         && of_user >= (max / limits::GUARDRAIL_NAMES_USER_PART).max(1);
-    if starts.contains_key(name) || starts.len() >= max || is_full {
-        return Err(SessionError::TooRecent(name.to_owned()));
+    let names = starts.len();
+    if names >= max || is_full {
+        return Err(SessionError::TooManyGuarded { names, of_user, uid });
     }
-    starts.insert(name.to_owned(), (now_ns, uid));
+    starts.insert(name.to_owned(), GuardedStart { at_ns: now_ns, uid });
     Ok(())
 }
 

@@ -315,8 +315,16 @@ fn dropped_more(producer: &Producer) -> Loss {
 pub(crate) struct Sessions {
     by_id: SortedMap<SessionId, Session>,
     last_id: u64,
-    /// When sessions under extra guardrails began, and of which user, by name.
-    pub(crate) guarded_starts: SortedMap<String, (u64, u32)>,
+    /// The last session of each name that began under extra guardrails.
+    pub(crate) guarded_starts: SortedMap<String, GuardedStart>,
+}
+
+/// A session under extra guardrails began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GuardedStart {
+    /// Boot time, ns.
+    pub(crate) at_ns: u64,
+    pub(crate) uid: u32,
 }
 
 impl Sessions {
