@@ -11,7 +11,7 @@ use bytes::Bytes;
 use protos::DataSourceDescriptor;
 use protozero::Message as _;
 
-use super::accounts::{NoRoom, Resource, User};
+use super::accounts::{Resource, User};
 use super::context::Context;
 use super::producers::{ByName, Producer};
 use crate::limits;
@@ -186,13 +186,13 @@ impl Sources {
             return Err(Unregistered::Full(source.name));
         }
         let user = User::of(&producer.peer);
-        if !accounts.charge(user, Resource::SourcesAndWriters, bytes) {
-            let no_room = NoRoom::of(user, Resource::SourcesAndWriters, bytes, accounts);
+        if let Err(no_room) = accounts.charge(user, Resource::SourcesAndWriters, bytes) {
             let text = format_args!("data source {shown} is not registered: {no_room}");
             producer.log_error(out, text);
             return Err(Unregistered::Full(source.name));
         }
-        accounts.charge(user, Resource::Registrations, 1);
+        // Their number has no limit of its own: the account only counts them.
+        let _ = accounts.charge(user, Resource::Registrations, 1);
         self.last = self.last.saturating_add(1);
         let (number, key) = (self.last, SourceKey(producer.id, self.last));
         if own_id != 0 {
@@ -226,11 +226,11 @@ impl Sources {
         let user = User::of(&producer.peer);
         cx.work = cx.work.saturating_add(new.bytes() as u64);
         accounts.release(user, Resource::SourcesAndWriters, source.bytes());
-        if accounts.charge(user, Resource::SourcesAndWriters, new.bytes()) {
+        if accounts.charge(user, Resource::SourcesAndWriters, new.bytes()).is_ok() {
             *source = new;
         } else {
             // It had this much before.
-            accounts.charge(user, Resource::SourcesAndWriters, source.bytes());
+            let _ = accounts.charge(user, Resource::SourcesAndWriters, source.bytes());
             let shown = clip_to(name, limits::LEDGER_NAME_BYTES_MAX);
             producer.log_error(out, format_args!("the new descriptor of {shown} is too large"));
         }

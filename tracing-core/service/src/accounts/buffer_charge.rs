@@ -43,10 +43,7 @@ impl BufferCharge {
 
     /// Makes it so many bytes more.
     pub(crate) fn add(&mut self, more: usize, accounts: &mut Accounts) -> Result<(), NoRoom> {
-        let user = self.user();
-        if !accounts.charge(user, Resource::Buffers, more) {
-            return Err(NoRoom::of(user, Resource::Buffers, more, accounts));
-        }
+        accounts.charge(self.user(), Resource::Buffers, more)?;
         self.bytes = self.bytes.saturating_add(more);
         Ok(())
     }

@@ -325,6 +325,14 @@ impl Accounts {
         }
     }
 
+    /// Whether a user may have so much more, and if not, why.
+    pub(crate) fn check(&self, user: User, what: Resource, amount: usize) -> Result<(), NoRoom> {
+        match self.fits(user, what, amount) {
+            true => Ok(()),
+            false => Err(NoRoom::of(user, what, amount, self)),
+        }
+    }
+
     /// Whether a user may have so much more.
     pub(crate) fn fits(&self, user: User, what: Resource, amount: usize) -> bool {
         let own = self.held(user, what).saturating_add(amount);
@@ -347,14 +355,19 @@ impl Accounts {
         (self.random % (2 * limits::USES_PER_CHECK)) as u32
     }
 
-    /// Puts an amount, bytes or a number, on the account of a user. False if that is too much: then nothing changed.
-    pub(crate) fn charge(&mut self, user: User, what: Resource, amount: usize) -> bool {
+    /// Puts an amount, bytes or a number, on the account of a user. If that is too much, nothing changes.
+    pub(crate) fn charge(
+        &mut self,
+        user: User,
+        what: Resource,
+        amount: usize,
+    ) -> Result<(), NoRoom> {
         let at = what as usize;
-        if !self.fits(user, what, amount) {
+        if let Err(no_room) = self.check(user, what, amount) {
             self.refused = self.refused.saturating_add(1);
             let faults = self.faults(user).and_then(|faults| faults.refused.get_mut(at));
             faults.into_iter().for_each(|count| *count = count.saturating_add(1));
-            return false;
+            return Err(no_room);
         }
         if amount > 0 {
             let more = |held: &mut usize| *held = held.saturating_add(amount);
@@ -368,7 +381,7 @@ impl Accounts {
                 self.totals.get_mut(at).into_iter().for_each(more);
             }
         }
-        true
+        Ok(())
     }
 
     /// Takes an amount off the account that was charged before.

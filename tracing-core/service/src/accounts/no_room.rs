@@ -17,8 +17,8 @@ pub(crate) struct NoRoom {
 }
 
 impl NoRoom {
-    /// A charge of `asked` was refused just now.
-    pub(crate) fn of(user: User, what: Resource, asked: usize, accounts: &Accounts) -> Self {
+    /// There is no room for `asked`.
+    pub(super) fn of(user: User, what: Resource, asked: usize, accounts: &Accounts) -> Self {
         let own = (accounts.held(user, what), accounts.max_of(user, what).unwrap_or(usize::MAX));
         let (total, max) = accounts.total_with(user, what);
         Self { what, uid: user.uid, asked, own, all: (total, max.unwrap_or(usize::MAX)) }

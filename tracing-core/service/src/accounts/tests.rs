@@ -12,14 +12,14 @@ const USER: User = User { machine: 0, uid: 1000 };
 fn one_user_cannot_take_the_share_of_another() {
     let mut accounts = Accounts::new(500, 1);
     let max = limits::SOURCE_BYTES_PER_USER_MAX;
-    assert!(accounts.charge(USER, Resource::SourcesAndWriters, max));
-    assert!(!accounts.charge(USER, Resource::SourcesAndWriters, 1));
+    assert!(accounts.charge(USER, Resource::SourcesAndWriters, max).is_ok());
+    assert!(accounts.charge(USER, Resource::SourcesAndWriters, 1).is_err());
     assert_eq!(accounts.refused(), 1);
     // Other things of it, and the same of others, are not touched.
-    assert!(accounts.charge(USER, Resource::Memory, 1));
-    assert!(accounts.charge(User { uid: 1001, ..USER }, Resource::SourcesAndWriters, max));
+    assert!(accounts.charge(USER, Resource::Memory, 1).is_ok());
+    assert!(accounts.charge(User { uid: 1001, ..USER }, Resource::SourcesAndWriters, max).is_ok());
     accounts.release(USER, Resource::SourcesAndWriters, 1);
-    assert!(accounts.charge(USER, Resource::SourcesAndWriters, 1));
+    assert!(accounts.charge(USER, Resource::SourcesAndWriters, 1).is_ok());
 }
 
 #[test]
@@ -27,22 +27,26 @@ fn many_users_together_leave_root_and_the_service_their_share() {
     let mut accounts = Accounts::new(500, 1);
     let max = limits::SOURCE_BYTES_PER_USER_MAX;
     for uid in 0..limits::USERS_SHARE as u32 {
-        assert!(accounts.charge(User { machine: 7, uid }, Resource::SourcesAndWriters, max));
+        assert!(
+            accounts.charge(User { machine: 7, uid }, Resource::SourcesAndWriters, max).is_ok()
+        );
     }
-    assert!(!accounts.charge(USER, Resource::SourcesAndWriters, 1));
-    assert!(accounts.charge(User { machine: 0, uid: 0 }, Resource::SourcesAndWriters, max));
-    assert!(accounts.charge(User { machine: 0, uid: 500 }, Resource::SourcesAndWriters, max));
+    assert!(accounts.charge(USER, Resource::SourcesAndWriters, 1).is_err());
+    assert!(accounts.charge(User { machine: 0, uid: 0 }, Resource::SourcesAndWriters, max).is_ok());
+    assert!(
+        accounts.charge(User { machine: 0, uid: 500 }, Resource::SourcesAndWriters, max).is_ok()
+    );
     accounts.release(User { machine: 7, uid: 0 }, Resource::SourcesAndWriters, 1);
-    assert!(accounts.charge(USER, Resource::SourcesAndWriters, 1));
+    assert!(accounts.charge(USER, Resource::SourcesAndWriters, 1).is_ok());
 }
 
 #[test]
 fn an_account_with_nothing_on_it_is_forgotten() {
     let mut accounts = Accounts::new(500, 1);
-    assert!(accounts.charge(USER, Resource::SourcesAndWriters, 0));
+    assert!(accounts.charge(USER, Resource::SourcesAndWriters, 0).is_ok());
     assert_eq!(accounts.len(), 0);
-    assert!(accounts.charge(USER, Resource::SourcesAndWriters, 10));
-    assert!(accounts.charge(USER, Resource::Memory, 10));
+    assert!(accounts.charge(USER, Resource::SourcesAndWriters, 10).is_ok());
+    assert!(accounts.charge(USER, Resource::Memory, 10).is_ok());
     accounts.release(USER, Resource::SourcesAndWriters, 10);
     assert_eq!((accounts.len(), accounts.held(USER, Resource::Memory)), (1, 10));
     accounts.release(USER, Resource::Memory, 10);
@@ -91,9 +95,9 @@ fn distrust_is_of_one_user() {
 fn shared_memory_of_a_user_is_bounded() {
     let mut accounts = Accounts::new(500, 1);
     let max = limits::SMB_BYTES_PER_USER_MAX;
-    assert!(!accounts.charge(USER, Resource::Memory, max + 1));
-    assert!(accounts.charge(USER, Resource::Memory, max));
-    assert!(!accounts.charge(USER, Resource::Memory, 1));
+    assert!(accounts.charge(USER, Resource::Memory, max + 1).is_err());
+    assert!(accounts.charge(USER, Resource::Memory, max).is_ok());
+    assert!(accounts.charge(USER, Resource::Memory, 1).is_err());
 }
 
 #[test]
@@ -114,7 +118,10 @@ fn shares_follow_a_small_memory() {
     assert_eq!(of(1 << 30), [(8, 12), (8, 12), (32, 40), (4, 8)]);
     let mut accounts = Accounts::with_memory(256 << 20);
     for (what, max) in [(Resource::SourcesAndWriters, 2 * MIB), (Resource::Codecs, 8 * MIB)] {
-        assert!(!accounts.charge(USER, what, max + 1) && accounts.charge(USER, what, max));
+        assert!(
+            accounts.charge(USER, what, max + 1).is_err()
+                && accounts.charge(USER, what, max).is_ok()
+        );
     }
     let sum = MemoryShares::new(256 << 20).sum();
     assert_eq!((sum.of_one / MIB, sum.of_all / MIB), (128 + 13, 192 + 18));
@@ -125,7 +132,7 @@ fn shares_follow_a_small_memory() {
 fn users_that_were_caught_have_another_share() {
     let mut accounts = Accounts::with_memory(256 << 20);
     let [honest, first, second] = [1, 2, 3].map(User::local);
-    assert!(accounts.charge(honest, Resource::Memory, 64 * MIB));
+    assert!(accounts.charge(honest, Resource::Memory, 64 * MIB).is_ok());
     for user in [first, second, User::local(0)] {
         accounts.catch(user);
     }
@@ -133,12 +140,12 @@ fn users_that_were_caught_have_another_share() {
         [first, second, User::local(0)].map(|user| accounts.is_caught(user)),
         [true, true, false]
     );
-    assert!(!accounts.charge(first, Resource::Memory, 2 * MIB + 1));
-    assert!(accounts.charge(first, Resource::Memory, 2 * MIB));
-    assert!(!accounts.charge(second, Resource::Memory, MIB + 1));
-    assert!(accounts.charge(second, Resource::Memory, MIB));
+    assert!(accounts.charge(first, Resource::Memory, 2 * MIB + 1).is_err());
+    assert!(accounts.charge(first, Resource::Memory, 2 * MIB).is_ok());
+    assert!(accounts.charge(second, Resource::Memory, MIB + 1).is_err());
+    assert!(accounts.charge(second, Resource::Memory, MIB).is_ok());
     assert!(!accounts.fits(second, Resource::Memory, 1));
-    let why = NoRoom::of(second, Resource::Memory, 1, &accounts).to_string();
+    let why = accounts.check(second, Resource::Memory, 1).unwrap_err().to_string();
     let of_all =
         format!("users that removed shared memory have {} of at most {}", 3 * MIB, 3 * MIB);
     assert!(why.contains(&of_all), "{why}");
@@ -161,7 +168,7 @@ fn memory_of_those_that_are_gone_shrinks_to_what_the_kernel_counts() {
     let users = [1, 2].map(User::local);
     let leave = |accounts: &mut Accounts, user: User, bytes| {
         accounts.catch(user);
-        assert!(accounts.charge(user, Resource::Memory, bytes));
+        assert!(accounts.charge(user, Resource::Memory, bytes).is_ok());
         accounts.add_gone(user, bytes);
     };
     let held = |accounts: &Accounts| users.map(|user| accounts.held(user, Resource::Memory));
@@ -198,7 +205,7 @@ fn users_that_are_not_trusted_are_bounded() {
         accounts.catch(remote(uid));
     }
     let honest = remote(max + 1);
-    assert!(accounts.charge(honest, Resource::Memory, 100));
+    assert!(accounts.charge(honest, Resource::Memory, 100).is_ok());
     // Of the user of the service, too, nothing more is remembered.
     accounts.distrust(User::local(500));
     assert_eq!(trust_of(&accounts, honest), (false, false));
@@ -210,7 +217,7 @@ fn users_that_are_not_trusted_are_bounded() {
     let caught = |accounts: &Accounts| accounts.total_with(honest, Resource::Memory).0;
     assert_eq!(caught(&accounts), 100);
     accounts.distrust(remote(max + 2));
-    assert!(accounts.charge(remote(max), Resource::Memory, 10));
+    assert!(accounts.charge(remote(max), Resource::Memory, 10).is_ok());
     accounts.release(honest, Resource::Memory, 100);
     assert_eq!((caught(&accounts), accounts.distrusted.len()), (10, max as usize));
 }
@@ -224,7 +231,7 @@ fn a_user_that_is_caught_takes_the_place_of_one_that_wrote_zeros() {
     for uid in 0..max {
         accounts.distrust(remote(uid));
     }
-    assert!(accounts.charge(remote(max), Resource::Memory, 100));
+    assert!(accounts.charge(remote(max), Resource::Memory, 100).is_ok());
     accounts.catch(remote(max));
     let users = [remote(0), remote(1), remote(max), remote(max + 1)];
     let expected = [(false, false), (true, false), (true, true), (false, false)];
@@ -232,7 +239,7 @@ fn a_user_that_is_caught_takes_the_place_of_one_that_wrote_zeros() {
     assert_eq!(accounts.total_with(remote(max), Resource::Memory).0, 100);
     assert_eq!(accounts.distrusted.len(), max as usize);
     // One of those that are remembered may be caught, too, once.
-    assert!(accounts.charge(remote(1), Resource::Memory, 10));
+    assert!(accounts.charge(remote(1), Resource::Memory, 10).is_ok());
     accounts.catch(remote(1));
     accounts.catch(remote(1));
     assert_eq!(accounts.total_with(remote(max), Resource::Memory).0, 110);
@@ -247,8 +254,8 @@ fn a_block_of_user_ids_is_caught_whole() {
         let max = limits::DISTRUSTED_USERS_PER_BLOCK_MAX as u32;
         let block = 65_536;
         let innocent = of(2 * block - 1);
-        assert!(accounts.charge(innocent, Resource::Memory, 100));
-        assert!(accounts.charge(of(block + 6), Resource::Memory, 10));
+        assert!(accounts.charge(innocent, Resource::Memory, 100).is_ok());
+        assert!(accounts.charge(of(block + 6), Resource::Memory, 10).is_ok());
         for uid in block..block + max {
             match uid % 2 {
                 0 => accounts.distrust(of(uid)),
@@ -308,7 +315,7 @@ fn faults_of_so_many_users_are_remembered() {
     let users = limits::FAULTY_USERS_MAX as u32;
     for uid in 0..=users {
         accounts.distrust(User::local(uid));
-        assert!(!accounts.charge(User::local(uid), Resource::Codecs, usize::MAX));
+        assert!(accounts.charge(User::local(uid), Resource::Codecs, usize::MAX).is_err());
     }
     let of = |uid: u32| {
         let user = User::local(uid);

@@ -17,7 +17,7 @@
 //! same limit, however often its producers come and go.
 
 use super::{Producer, is_more};
-use crate::accounts::{NoRoom, Resource, User};
+use crate::accounts::{Resource, User};
 use crate::context::Context;
 use crate::limits;
 use abi::shm::SmbReader;
@@ -119,7 +119,7 @@ impl Producer {
         let user = User::of(&self.peer);
         let more = bytes.saturating_sub(self.smb_charged);
         make_place(user, more, cx);
-        let is_charged = cx.accounts.charge(user, Resource::Memory, more);
+        let is_charged = cx.accounts.charge(user, Resource::Memory, more).is_ok();
         if is_charged {
             self.smb_charged = bytes;
         } else {
@@ -133,16 +133,16 @@ impl Producer {
         const PAGE: usize = limits::SMB_PAGE_BYTES_MIN;
         let user = User::of(&self.peer);
         make_place(user, PAGE, cx);
-        let may = !cx.accounts.is_caught(user) || cx.accounts.fits(user, Resource::Memory, PAGE);
-        if !may {
-            let no_room = NoRoom::of(user, Resource::Memory, PAGE, &cx.accounts);
-            let text = format_args!(
-                "gets no shared memory, because its user removed pages that it had handed over, or named pages that \
-                 it never wrote: {no_room}"
-            );
-            self.log_error(&mut cx.out, text);
+        if !cx.accounts.is_caught(user) {
+            return true;
         }
-        may
+        let Err(no_room) = cx.accounts.check(user, Resource::Memory, PAGE) else { return true };
+        let text = format_args!(
+            "gets no shared memory, because its user removed pages that it had handed over, or named pages that it \
+             never wrote: {no_room}"
+        );
+        self.log_error(&mut cx.out, text);
+        false
     }
 
     /// Gives the shared memory of the producer to the shell, and takes it off the account of its user, unless that was

@@ -158,7 +158,7 @@ impl Producer {
         let user = User::of(&self.peer);
         if self.writers.contains_key(&writer)
             || self.writers.len() < max
-                && accounts.charge(user, Resource::SourcesAndWriters, limits::WRITER_BYTES)
+                && accounts.charge(user, Resource::SourcesAndWriters, limits::WRITER_BYTES).is_ok()
         {
             self.writers.insert(writer, buffer);
         }

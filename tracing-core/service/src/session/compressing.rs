@@ -98,9 +98,9 @@ impl Compressing {
             return Ok(());
         }
         let bytes = job.memory_bytes();
-        if !accounts.charge(user, Resource::Codecs, bytes) {
+        if let Err(no_room) = accounts.charge(user, Resource::Codecs, bytes) {
             self.give_up();
-            return Err(NoRoom::of(user, Resource::Codecs, bytes, accounts));
+            return Err(no_room);
         }
         self.charged = bytes;
         Ok(())

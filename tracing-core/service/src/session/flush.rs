@@ -14,7 +14,7 @@ use super::flush_request::{
 use super::instance::Instance;
 use super::life::SessionState;
 use super::state::{Session, Sessions};
-use crate::accounts::{NoRoom, Resource, User};
+use crate::accounts::{Resource, User};
 use crate::command_queue::{Command, InstancesBySession};
 use crate::consumers::Consumers;
 use crate::context::Context;
@@ -64,10 +64,9 @@ pub(crate) fn flush(
     }
     let asked = instances_to_ask(session, then, producers);
     cx.spend(limits::WORK_PER_ENTRY.saturating_mul(session.instances.len() as u64));
-    let (user, answers) = (User::local(session.uid), asked.len());
-    if !cx.accounts.charge(user, Resource::Answers, answers) {
-        let refusal = NoRoom::of(user, Resource::Answers, answers, &cx.accounts);
-        let error = SessionError::TooManyAnswers(id, refusal);
+    let user = User::local(session.uid);
+    if let Err(no_room) = cx.accounts.charge(user, Resource::Answers, asked.len()) {
+        let error = SessionError::TooManyAnswers(id, no_room);
         return refuse(session, &error, then, consumers, cx);
     }
     cx.spend(limits::WORK_PER_REQUEST.saturating_mul(asked.len() as u64));
