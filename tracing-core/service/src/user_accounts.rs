@@ -60,7 +60,7 @@ impl<'a> AccountSources<'a> {
             };
             *count = count.saturating_add(1);
             for (user, count) in session.instances.users() {
-                let is_unlimited = !accounts.is_limited(user) || user.is(session.uid);
+                let is_unlimited = accounts.is_unlimited_in(session.uid, user);
                 let max = session.instances.max_of_user(is_unlimited) as u64;
                 let of = in_sessions.get_or_insert_with(user, InSessions::default);
                 of.instances = of.instances.max((count as u64, max));

@@ -468,6 +468,12 @@ impl Accounts {
     pub(crate) fn is_limited(&self, user: User) -> bool {
         user.machine != 0 || (user.uid != 0 && user.uid != self.own_uid)
     }
+
+    /// Whether a user may use up what there is in one session of user `session_uid`. The user of the session only takes
+    /// it from itself.
+    pub(crate) fn is_unlimited_in(&self, session_uid: u32, user: User) -> bool {
+        !self.is_limited(user) || user.is(session_uid)
+    }
 }
 
 mod buffer_charge;

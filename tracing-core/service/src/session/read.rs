@@ -211,9 +211,7 @@ fn note_invalid(session: &mut Session, invalid: &InvalidPackets, context: &PassC
     let count = &mut session.counters.invalid_packets;
     *count = count.saturating_add(invalid.count());
     for loss in invalid.losses(context.producers) {
-        let user = loss.who.user();
-        let is_unlimited = !context.accounts.is_limited(user) || user.is(session.uid);
-        session.ledger.add(loss, is_unlimited, context.now.boot_ns);
+        session.add_loss_at(loss, context.accounts, context.now.boot_ns);
     }
 }
 

@@ -215,7 +215,7 @@ pub(crate) fn set_up_instance(
         return lock_out(session, index, producer, source, cx);
     }
     let user = User::of(&producer.peer);
-    let is_unlimited = !cx.accounts.is_limited(user) || user.is(session.uid);
+    let is_unlimited = cx.accounts.is_unlimited_in(session.uid, user);
     let owner = Owner { user, is_unlimited };
     // Before the name is matched, too: one user can make hundreds of thousands of matches.
     if !has_quota(session, producer, source, owner, 0, cx)

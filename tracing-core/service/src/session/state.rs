@@ -14,7 +14,7 @@ use super::life::{Life, SessionState};
 use super::sequence::SequenceIds;
 use super::snapshot_hits::SnapshotHits;
 use super::trigger_config::{TriggerMode, Triggers};
-use crate::accounts::BufferCharge;
+use crate::accounts::{Accounts, BufferCharge};
 use crate::context::Context;
 use crate::error::SessionError;
 use crate::filter::TraceFilter;
@@ -223,9 +223,13 @@ impl Session {
 
     /// Puts a loss into the ledger.
     pub(crate) fn add_loss(&mut self, loss: Loss, cx: &Context) {
-        let user = loss.who.user();
-        let is_unlimited = !cx.accounts.is_limited(user) || user.is(self.uid);
-        self.ledger.add(loss, is_unlimited, cx.now.boot_ns);
+        self.add_loss_at(loss, &cx.accounts, cx.now.boot_ns);
+    }
+
+    /// The same at `now_ns`, boot time, for a pass, which has no whole context.
+    pub(crate) fn add_loss_at(&mut self, loss: Loss, accounts: &Accounts, now_ns: u64) {
+        let is_unlimited = accounts.is_unlimited_in(self.uid, loss.who.user());
+        self.ledger.add(loss, is_unlimited, now_ns);
     }
 
     /// Keeps an event of another session for its trace, if there is room; else the ledger has it.
