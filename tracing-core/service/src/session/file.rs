@@ -5,6 +5,15 @@
 //!                       pass ─> WriteFile          └─ the last one of the session closes the file
 //! ```
 //!
+//! ```text
+//!   WAITING <───> DRAINING         a drain is some passes, until the buffers are empty
+//!      └──────┬──────┘
+//!             v
+//!        LAST DRAIN                the recording is over
+//!             v
+//!          CLOSING                 nothing more gets into it; from any of the others, if it is full
+//! ```
+//!
 //! Two writes are in flight at a time: while the disk takes one, the next is made, and memory is bounded whatever
 //! the disk does. Between writes the file is a valid trace. After an error nothing more is written, and the
 //! session ends with that error for its consumer.
@@ -23,6 +32,15 @@ pub(crate) fn period_ms(config: &TraceConfig) -> u64 {
     }
 }
 
+/// How far the file is: see the [module](self).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Waiting,
+    Draining,
+    LastDrain,
+    Closing,
+}
+
 /// The file of a session.
 #[derive(Debug)]
 pub(crate) struct SessionFile {
@@ -38,12 +56,7 @@ pub(crate) struct SessionFile {
     in_flight: usize,
     /// One of them has a long packet: the next piece waits until all are written.
     has_long_in_flight: bool,
-    /// Passes go on until the buffers are empty.
-    draining: bool,
-    /// After the current drain the file is complete.
-    finishing: bool,
-    /// The close was sent.
-    closing: bool,
+    phase: Phase,
     /// Of a clone: the session whose packets it took. If the file fails they are lost.
     pub(crate) took_from: Option<SessionId>,
 }
@@ -70,38 +83,39 @@ impl SessionFile {
             sync: config.fflush_post_write.is_some_and(|m| m.0 == 2),
             in_flight: 0,
             has_long_in_flight: false,
-            draining: false,
-            finishing: false,
-            closing: false,
+            phase: Phase::Waiting,
             took_from: None,
         }
     }
 
     /// Whether nothing more can get into it.
     pub(crate) fn is_closing(&self) -> bool {
-        self.closing
+        self.phase == Phase::Closing
     }
 
     /// Begins to write what the buffers hold; joins a drain in progress.
     pub(crate) fn begin_drain(&mut self) {
-        self.draining = true;
+        if self.phase == Phase::Waiting {
+            self.phase = Phase::Draining;
+        }
     }
 
     /// Begins the last drain.
     pub(crate) fn begin_last_drain(&mut self) {
-        self.finishing = true;
-        self.draining = true;
+        if self.phase != Phase::Closing {
+            self.phase = Phase::LastDrain;
+        }
     }
 
     /// Whether there is something to write, and fewer than `window` pieces are in flight.
     pub(crate) fn wants_pass(&self, window: usize) -> bool {
         let window = if self.has_long_in_flight { 1 } else { window };
-        self.draining && !self.closing && self.in_flight < window
+        self.is_draining() && self.in_flight < window
     }
 
     /// Whether passes go on.
     pub(crate) fn is_draining(&self) -> bool {
-        self.draining
+        matches!(self.phase, Phase::Draining | Phase::LastDrain)
     }
 
     /// How many bytes it may still get, exclusive.
@@ -115,19 +129,23 @@ impl SessionFile {
     /// A pass was read. `has_more`: it did not reach the end of the buffers. Drains that begin from here on need
     /// another one.
     pub(crate) fn after_read(&mut self, has_more: bool) {
-        debug_assert!(self.draining, "a pass that nobody wants");
-        self.draining = has_more;
-        self.closing = !has_more && self.finishing;
+        debug_assert!(self.is_draining(), "a pass that nobody wants");
+        if !has_more {
+            self.phase = match self.phase {
+                Phase::Waiting | Phase::Draining => Phase::Waiting,
+                Phase::LastDrain | Phase::Closing => Phase::Closing,
+            };
+        }
     }
 
     /// Accounts for a pass that gave `bytes`. `full`: a packet found no room.
     pub(crate) fn after_pass(&mut self, bytes: usize, full: bool) -> AfterPass {
-        self.draining &= !full;
-        self.closing |= full;
-        let drained = !self.draining;
-        let sync = self.sync_of(bytes, drained);
+        if full {
+            self.phase = Phase::Closing;
+        }
+        let sync = self.sync_of(bytes);
         // A pass whose packets were all filtered out writes an empty piece: its answer leads to the next pass.
-        let writes = bytes > 0 || sync == FileSync::Wait || !drained;
+        let writes = bytes > 0 || sync == FileSync::Wait || self.is_draining();
         if writes {
             self.in_flight = self.in_flight.saturating_add(1);
             self.has_long_in_flight |= bytes > limits::FILE_PIECE_LONG_BYTES;
@@ -135,24 +153,26 @@ impl SessionFile {
         }
         AfterPass {
             write: writes.then_some(sync),
-            close: self.closing,
-            wait: drained && !self.closing,
+            close: self.is_closing(),
+            wait: self.phase == Phase::Waiting,
         }
     }
 
-    /// How durable a piece must be. `drained`: it is the last one of a drain.
-    fn sync_of(&mut self, piece: usize, drained: bool) -> FileSync {
+    /// How durable a piece of so many bytes must be.
+    fn sync_of(&mut self, piece: usize) -> FileSync {
         self.bytes_unsynced = self.bytes_unsynced.saturating_add(piece);
-        if self.closing || (drained && self.sync) {
-            self.bytes_unsynced = 0;
-            FileSync::Wait
-        } else if self.finishing && self.bytes_unsynced >= limits::FILE_SYNC_BYTES {
+        let sync = match self.phase {
+            Phase::Closing => FileSync::Wait,
+            // It is the last piece of a drain.
+            Phase::Waiting if self.sync => FileSync::Wait,
             // The recording is over, so a slow disk delays nothing but the end, which it would delay later.
+            Phase::LastDrain if self.bytes_unsynced >= limits::FILE_SYNC_BYTES => FileSync::Begin,
+            Phase::Waiting | Phase::Draining | Phase::LastDrain => FileSync::No,
+        };
+        if sync != FileSync::No {
             self.bytes_unsynced = 0;
-            FileSync::Begin
-        } else {
-            FileSync::No
         }
+        sync
     }
 
     /// Whether an answer to a `WriteFile` is due.
@@ -164,6 +184,6 @@ impl SessionFile {
     pub(crate) fn note_answer(&mut self) -> bool {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.has_long_in_flight &= self.in_flight > 0;
-        self.closing && self.in_flight == 0
+        self.is_closing() && self.in_flight == 0
     }
 }
