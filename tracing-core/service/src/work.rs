@@ -66,7 +66,7 @@ pub(crate) enum Todo {
     /// The buffers of a group are taken for a clone of a session, from the one at this index on.
     CloneGroup(FlushedGroup, usize),
     /// A new data source is set up for all sessions.
-    MatchRegistration(Option<CallId>, Match),
+    SetUpNewSource(Option<CallId>, NewSource),
     /// A data source of that name is not offered any more: its instances are removed.
     Remove(Option<CallId>, String),
     /// Triggers are activated; the first ones, so many, are done, and the next one is matched so far.
@@ -87,7 +87,7 @@ pub(crate) struct SetUp {
 
 /// Where the set-up of a new registration goes on.
 #[derive(Debug)]
-pub(crate) struct Match {
+pub(crate) struct NewSource {
     /// The number of the registration.
     pub(crate) number: u64,
     pub(crate) session: SessionId,
@@ -97,7 +97,7 @@ pub(crate) struct Match {
     pub(crate) refused: Option<Box<Loss>>,
 }
 
-impl Match {
+impl NewSource {
     /// The beginning of the set-up of a registration.
     pub(crate) fn new(number: u64) -> Self {
         Self { number, session: SessionId::new(0), index: 0, refused: None }

@@ -14,7 +14,7 @@ use crate::scrape::Uncommitted;
 use crate::session::{clear, set_up, start, stop};
 use crate::step::Step;
 use crate::triggers;
-use crate::work::{Match, Piece, Todo, WorkOwner};
+use crate::work::{NewSource, Piece, Todo, WorkOwner};
 use abi::ids::{BufferId, CallId, ClientId, FlushId, InstanceId, ProducerId};
 use abi::shm::Region;
 use protos::{CommitDataRequest, CommitDataRequestChunksToMove, DataSourceDescriptor};
@@ -78,8 +78,8 @@ impl Service {
             Request::RegisterDataSource(r) => {
                 let descriptor = r.data_source_descriptor.unwrap_or_default();
                 let registered = self.sources.register(producer, cx, &descriptor);
-                if let Some(at) = match_of(registered, &descriptor, producer) {
-                    return self.match_registration(id, call, at, left);
+                if let Some(at) = note_registered(registered, &descriptor, producer) {
+                    return self.set_up_new_source(id, call, at, left);
                 }
             }
             Request::UpdateDataSource(r) => {
@@ -134,11 +134,11 @@ impl Service {
 
     /// Sets a new registration up for the sessions that want it, as far as `left` allows. One that was refused is put
     /// into their ledgers.
-    pub(super) fn match_registration(
+    pub(super) fn set_up_new_source(
         &mut self,
         id: ProducerId,
         call: Option<CallId>,
-        mut at: Match,
+        mut at: NewSource,
         left: u64,
     ) {
         let end = self.cx.work.saturating_add(left);
@@ -157,7 +157,7 @@ impl Service {
             if let Some(index) = next {
                 (at.session, at.index) = (session.id, index);
                 let Some(producer) = producers.get_mut(id) else { return };
-                return producer.work.todo.push_front(Todo::MatchRegistration(call, at));
+                return producer.work.todo.push_front(Todo::SetUpNewSource(call, at));
             }
         }
         let Some(producer) = producers.get_mut(id) else { return };
@@ -280,17 +280,18 @@ impl Service {
     }
 }
 
-/// What a registration is to be matched with, also one for which there was no place.
-fn match_of(
+/// Notes for the producer whether there was a place for a registration. Returns where its set-up begins, also if there
+/// was none.
+fn note_registered(
     registered: Result<SourceKey, Unregistered>,
     descriptor: &DataSourceDescriptor,
     producer: &mut Producer,
-) -> Option<Match> {
+) -> Option<NewSource> {
     match registered {
         Ok(key) => {
             // There was no place for it before.
             producer.unregistered.remove(descriptor.name.as_deref().unwrap_or_default());
-            Some(Match::new(key.number()))
+            Some(NewSource::new(key.number()))
         }
         Err(Unregistered::Full(name)) => {
             let is_short = name.len() <= limits::LEDGER_NAME_BYTES_MAX;
@@ -300,7 +301,7 @@ fn match_of(
                 producer.more_unregistered.add(NameBit::of(&name));
             }
             let loss = producer.loss(Reason::UserFull);
-            Some(Match::refused(Loss { source: Some(name), ..loss }))
+            Some(NewSource::refused(Loss { source: Some(name), ..loss }))
         }
         Err(Unregistered::Invalid) => None,
     }

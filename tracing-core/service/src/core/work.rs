@@ -224,8 +224,8 @@ impl Service {
                 self.take_for_clone(id, flushed, from, left);
             }
             (WorkOwner::Session(id), Todo::Release(reason)) => self.release(id, reason, left),
-            (WorkOwner::Producer(id), Todo::MatchRegistration(call, at)) => {
-                self.match_registration(id, call, at, left);
+            (WorkOwner::Producer(id), Todo::SetUpNewSource(call, at)) => {
+                self.set_up_new_source(id, call, at, left);
             }
             (WorkOwner::Producer(id), Todo::Remove(call, name)) => {
                 self.remove(id, call, name, left)
