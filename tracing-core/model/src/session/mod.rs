@@ -34,7 +34,7 @@ pub enum Rule {
     BufferIsDetached,
     /// `tracing-core/service/src/session/clone.rs`, `fail_of_source`: a clone that is not taken ends with its source.
     SourceFailsClones,
-    /// `tracing-core/service/src/session/clone.rs`, `take_copy_answer`: an error of the shell ends the clone.
+    /// `tracing-core/service/src/session/file_copy.rs`, `take_copy_answer`: an error of the shell ends the clone.
     ErrorsAreAnswered,
     /// `tracing-core/service/src/session/clone.rs`, `abandon_of`: a consumer that leaves takes its clone along.
     ClonesAreAbandoned,
@@ -118,7 +118,7 @@ pub enum Action {
     ShellWorks,
     /// `tracing-core/service/src/session/clone.rs`, `handle_request`: the second consumer asks for a clone.
     AskClone,
-    /// `tracing-core/service/src/session/clone.rs`, `take_copy_answer`: the shell could not copy the file,
+    /// `tracing-core/service/src/session/file_copy.rs`, `take_copy_answer`: the shell could not copy the file,
     /// or took too long.
     CopyFails,
     /// `tracing-core/service/src/session/copying.rs`: a piece of the buffer is copied.

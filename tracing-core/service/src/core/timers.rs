@@ -2,7 +2,7 @@
 
 use super::Service;
 use crate::limits;
-use crate::session::{clear, clone, flush, start, stop, write};
+use crate::session::{clear, file_copy, flush, start, stop, write};
 use crate::timers::TimerKind;
 use crate::triggers;
 use abi::ids::{CloneId, FlushId, SessionId};
@@ -61,7 +61,7 @@ impl Service {
             TimerKind::FlushTimeout => {
                 return flush::handle_timeout(FlushId::new(id), &self.sessions, cx);
             }
-            TimerKind::CloneCopy => return clone::handle_copy_timeout(CloneId::new(id), cx),
+            TimerKind::CloneCopy => return file_copy::handle_copy_timeout(CloneId::new(id), cx),
             TimerKind::CloneHit => {
                 let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
                 return triggers::handle_clone_hit_timer(id, sessions, consumers, cx);

@@ -22,7 +22,7 @@ use super::events::Lifecycle;
 use super::file::SessionFile;
 use super::flush_request::{BufferGroup, FlushThen, FlushedGroup, clone_flags};
 use super::life::SessionState;
-use super::pending_clone::{CloneFile, PendingClone, make_clone, refuse, take_session};
+use super::pending_clone::{CloneFile, PendingClone, give_up, make_clone, refuse, take_session};
 use super::shares::SessionShares;
 use super::state::{Session, Sessions};
 use super::write;
@@ -32,7 +32,6 @@ use crate::buffers::Buffers;
 use crate::consumers::Consumers;
 use crate::context::Context;
 use crate::error::{CloneError, SessionError};
-use crate::input::FileError;
 use crate::ledger::{Amount, OfSession};
 use crate::limits;
 use crate::step::Step;
@@ -44,9 +43,9 @@ use abi::map::SortedMap;
 /// All clones that are not made yet.
 #[derive(Debug)]
 pub(crate) struct Clones {
-    pending: SortedMap<CloneId, PendingClone>,
+    pub(super) pending: SortedMap<CloneId, PendingClone>,
     /// Files that a copy is written into, and the clone each is for.
-    file_copies: SortedMap<FileId, CloneId>,
+    pub(super) file_copies: SortedMap<FileId, CloneId>,
     /// Bytes that may be copied in one turn, and in this one.
     pub(crate) piece_bytes: usize,
     bytes_left_in_turn: usize,
@@ -297,8 +296,7 @@ impl Clones {
             }
             cx.spend(limits::WORK_PER_REQUEST);
             if let Err(refusal) = clone.grow(buffer_charge::of_part(*id, group, buffers), cx) {
-                let error = Some(CloneError::NoRoom(refusal));
-                cx.then(Step::EndClone { clone: clone_id, error });
+                give_up(clone_id, CloneError::NoRoom(refusal), cx);
                 return None;
             }
             let part = match group {
@@ -310,8 +308,7 @@ impl Clones {
                 BufferGroup::Transferred => Part::take(*id, config, at_ns, buffers),
             };
             let Some(part) = part else {
-                let error = Some(CloneError::NoMemory);
-                cx.then(Step::EndClone { clone: clone_id, error });
+                give_up(clone_id, CloneError::NoMemory, cx);
                 return None;
             };
             clone.parts.insert(index, part);
@@ -320,8 +317,7 @@ impl Clones {
         clone.groups_left = clone.groups_left.saturating_sub(1);
         if clone.groups_left == 0 {
             if let Err(refusal) = clone.grow(source.sequences.memory_bytes(), cx) {
-                let error = Some(CloneError::NoRoom(refusal));
-                cx.then(Step::EndClone { clone: clone_id, error });
+                give_up(clone_id, CloneError::NoRoom(refusal), cx);
                 return None;
             }
             let moved = source.sequences.share() as u64;
@@ -354,36 +350,10 @@ impl Clones {
             Copied::Partly => return,
             Copied::Whole => cx.then(Step::FinishClone(clone_id)),
             Copied::Failed => {
-                let error = Some(CloneError::NoMemory);
-                cx.then(Step::EndClone { clone: clone_id, error });
+                give_up(clone_id, CloneError::NoMemory, cx);
             }
         }
         cx.then(Step::CopyPiece);
-    }
-
-    /// Takes an answer of the shell about a file if it answers a `CopyFile`. Returns any other answer.
-    pub(crate) fn take_copy_answer(
-        &mut self,
-        file: FileId,
-        result: Result<(), FileError>,
-        cx: &mut Context,
-    ) -> Option<Result<(), FileError>> {
-        let Some(clone_id) = self.file_copies.remove(&file) else { return Some(result) };
-        cx.timers.cancel(TimerKind::CloneCopy, clone_id.get());
-        let clone = self.pending.get_mut(&clone_id)?;
-        match result {
-            Ok(()) => {
-                clone.file = Some(CloneFile::Copied(file));
-                cx.then(Step::FinishClone(clone_id));
-            }
-            Err(error) => {
-                // After an error the shell has closed it.
-                clone.file = None;
-                let error = Some(CloneError::CopyFile(error.text));
-                cx.then(Step::EndClone { clone: clone_id, error });
-            }
-        }
-        None
     }
 
     /// Makes the session of a clone if all of it is there.
@@ -401,13 +371,11 @@ impl Clones {
             return cx.then(Step::ContinueFile(source));
         }
         if consumers.session_of(clone.caller.client).is_some() {
-            let error = Some(CloneError::Attached);
-            return cx.then(Step::EndClone { clone: clone_id, error });
+            return give_up(clone_id, CloneError::Attached, cx);
         }
         // Before anything is taken out of the clone, which may give it back to its source.
         if !buffers.has_numbers(clone.parts.len()) {
-            let error = Some(SessionError::TooManyServiceBuffers.into());
-            return cx.then(Step::EndClone { clone: clone_id, error });
+            return give_up(clone_id, SessionError::TooManyServiceBuffers.into(), cx);
         }
         let Some(mut clone) = self.pending.remove(&clone_id) else { return };
         let took_data = clone.parts.values().any(Part::took_data);
@@ -450,25 +418,6 @@ impl Clones {
         cx.then(Step::ContinueFile(clone.source));
     }
 
-    /// Stops the copy of a file for a clone that is given up.
-    fn abandon_file_copy(&mut self, clone_id: CloneId, cx: &mut Context) {
-        cx.timers.cancel(TimerKind::CloneCopy, clone_id.get());
-        let of_clone = self.file_copies.iter().find(|(_, of)| **of == clone_id);
-        if let Some(file) = of_clone.map(|(file, _)| *file) {
-            self.file_copies.remove(&file);
-            cx.out.abandon_file(file);
-        }
-    }
-
-    /// The source ended: its file is closed when the copies of it are done, or after a short time.
-    pub(crate) fn limit_copy_time(&self, source: SessionId, cx: &mut Context) {
-        for (clone_id, clone) in self.of_source(source) {
-            if matches!(clone.file, Some(CloneFile::Copying)) {
-                cx.set_timer_ms(limits::CLONE_COPY_LAST_MS, TimerKind::CloneCopy, clone_id.get());
-            }
-        }
-    }
-
     /// The consumer is gone: its clone is given up.
     pub(crate) fn abandon_of(&self, client: ClientId, cx: &mut Context) {
         let of_client = self.pending.iter().find(|(_, clone)| clone.caller.client == client);
@@ -481,31 +430,14 @@ impl Clones {
     pub(crate) fn fail_of_source(&self, source: SessionId, reason: &EndError, cx: &mut Context) {
         for (clone_id, clone) in self.of_source(source) {
             if !clone.is_taken() || reason.is_some() {
-                let error = Some(CloneError::SourceEnded);
-                cx.then(Step::EndClone { clone: clone_id, error });
-            }
-        }
-    }
-
-    /// The file of the source lacks something, and so do the copies of it.
-    pub(crate) fn fail_file_copies(
-        &self,
-        source: SessionId,
-        error: &SessionError,
-        cx: &mut Context,
-    ) {
-        for (clone_id, clone) in self.of_source(source) {
-            if clone.file.is_some() && !clone.is_taken() {
-                let error = Some(error.clone().into());
-                cx.then(Step::EndClone { clone: clone_id, error });
+                give_up(clone_id, CloneError::SourceEnded, cx);
             }
         }
     }
 
     pub(crate) fn fail_all(&self, reason: &SessionError, cx: &mut Context) {
         for clone_id in self.pending.keys() {
-            let error = Some(reason.clone().into());
-            cx.then(Step::EndClone { clone: *clone_id, error });
+            give_up(*clone_id, reason.clone().into(), cx);
         }
     }
 
@@ -530,7 +462,11 @@ impl Clones {
         }
     }
 
-    fn of_source(&self, source: SessionId) -> impl Iterator<Item = (CloneId, &PendingClone)> {
+    /// The clones of this session that are not made yet.
+    pub(super) fn of_source(
+        &self,
+        source: SessionId,
+    ) -> impl Iterator<Item = (CloneId, &PendingClone)> {
         let all = self.pending.iter().map(|(clone_id, clone)| (*clone_id, clone));
         all.filter(move |(_, clone)| clone.source == source)
     }
@@ -560,9 +496,4 @@ pub(crate) fn note_lost(source: &mut Session, cx: &mut Context) {
     cx.out.about = Some(source.uid);
     cx.out.error(format!("session {id}: a clone took its buffers (transfer_on_clone) and failed"));
     source.ledger.add_of_session(OfSession::CloneFailed, Amount::PERHAPS, cx.now.boot_ns);
-}
-
-/// The timer of a copy: its file is a pipe that nobody reads, or on a disk that is too slow.
-pub(crate) fn handle_copy_timeout(clone: CloneId, cx: &mut Context) {
-    cx.then(Step::EndClone { clone, error: Some(CloneError::CopyTooSlow) });
 }

@@ -14,7 +14,7 @@
 //! | `quota` | how many instances a session has for the producers of each user |
 //! | `read`, `invalid`, `encoder`, `sink`, `compressing`, `write` | packets into replies and files |
 //! | `stop`, `end_report` | the end; what the consumer is told of it |
-//! | `clone`, `clone_request`, `pending_clone`, `copying` | copies of sessions, and of their buffers |
+//! | `clone`, `clone_request`, `pending_clone`, `copying`, `file_copy` | copies of sessions, buffers and files |
 //! | `detach` | sessions without a connection |
 //! | `snapshot_hits` | triggers that a consumer is to be told of |
 
@@ -34,6 +34,7 @@ pub(crate) mod encoder;
 pub(crate) mod end_report;
 pub(crate) mod events;
 pub(crate) mod file;
+pub(crate) mod file_copy;
 pub(crate) mod flush;
 pub(crate) mod flush_request;
 pub(crate) mod instance;

@@ -20,7 +20,7 @@ use crate::effect_queue::Caller;
 use crate::error::CloneError;
 use crate::limits::Limits;
 use crate::step::Step;
-use abi::ids::{BufferId, ClientId, FileId, SessionId};
+use abi::ids::{BufferId, ClientId, CloneId, FileId, SessionId};
 
 /// Where the file of a clone is.
 #[derive(Debug)]
@@ -200,6 +200,11 @@ pub(crate) fn fail_reply(
         let error = reason.map_or(CloneError::Freed, CloneError::Session);
         refuse(Caller { client, call }, &error, consumers, cx);
     }
+}
+
+/// Ends a clone that is not made yet: its consumer gets this error.
+pub(super) fn give_up(clone: CloneId, error: CloneError, cx: &mut Context) {
+    cx.then(Step::EndClone { clone, error: Some(error) });
 }
 
 /// Tells a consumer that it gets no clone.
