@@ -3,9 +3,7 @@
 //! All carry the service's uid and sequence 1. The validator drops packets of producers that have these fields or
 //! kinds, so a reader can rely on them.
 
-use protos::TracingServiceEventWriter;
-
-use super::service_packet::{BOOTTIME, encode, packet};
+use super::service_packet::{BOOTTIME, PacketMaker, encode};
 use super::session::events::{ConcurrentEvent, Lifecycle, SlowSources, TriggerHit};
 use super::session::state::Session;
 use crate::config::HostInfo;
@@ -19,13 +17,8 @@ const SYNC_MARKER: [u8; 16] = [
     0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba, 0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79,
 ];
 /// `TracingServiceEvent` of a kind without content.
-pub(crate) fn lifecycle(
-    config: &ServiceConfig,
-    machine_id: u32,
-    kind: Lifecycle,
-    at_ns: u64,
-) -> Vec<u8> {
-    event(config, machine_id, at_ns, |e| {
+pub(crate) fn lifecycle(maker: PacketMaker<'_>, kind: Lifecycle, at_ns: u64) -> Vec<u8> {
+    maker.event(at_ns, |e| {
         match kind {
             Lifecycle::TracingStarted => e.tracing_started(true),
             Lifecycle::AllSourcesStarted => e.all_data_sources_started(true),
@@ -37,24 +30,10 @@ pub(crate) fn lifecycle(
     })
 }
 
-fn event(
-    config: &ServiceConfig,
-    machine_id: u32,
-    at_ns: u64,
-    fill: impl FnOnce(&mut TracingServiceEventWriter<'_>),
-) -> Vec<u8> {
-    packet(config, machine_id, Some(at_ns), |p| fill(&mut p.service_event()))
-}
-
-fn clock_snapshot(
-    config: &ServiceConfig,
-    machine_id: u32,
-    session: &Session,
-    now: &Now,
-) -> Vec<u8> {
+fn clock_snapshot(maker: PacketMaker<'_>, session: &Session, now: &Now) -> Vec<u8> {
     let builtin = session.config.builtin_data_sources.as_ref();
     let primary = builtin.and_then(|b| b.primary_trace_clock).filter(|c| c.0 != 0);
-    packet(config, machine_id, None, |p| {
+    maker.packet(None, |p| {
         let mut body = p.clock_snapshot();
         for (id, reading) in clocks::readings(now) {
             body.clocks().clock_id(id).timestamp(reading);
@@ -71,9 +50,10 @@ fn sync_marker(config: &ServiceConfig) -> Vec<u8> {
     })
 }
 
-fn system_info(config: &ServiceConfig, machine_id: u32) -> Vec<u8> {
+fn system_info(maker: PacketMaker<'_>) -> Vec<u8> {
+    let config = maker.config;
     let HostInfo { sysname, version, release, machine, machine_name, .. } = &config.host;
-    packet(config, machine_id, None, |p| {
+    maker.packet(None, |p| {
         let mut info = p.system_info();
         info.utsname().sysname(sysname).version(version).release(release).machine(machine);
         info.tracing_service_version(&config.version);
@@ -104,14 +84,14 @@ fn fill_trigger(mut out: protos::TriggerWriter<'_>, hit: &TriggerHit) {
 }
 
 /// The config of the session, and the trigger that a clone was made for.
-fn config_and_cause(config: &ServiceConfig, machine_id: u32, session: &Session) -> Vec<Vec<u8>> {
+fn config_and_cause(maker: PacketMaker<'_>, session: &Session) -> Vec<Vec<u8>> {
     use protozero::Message as _;
     let body = session.config.encode_to_vec();
-    let trace_config = packet(config, machine_id, None, |p| {
+    let trace_config = maker.packet(None, |p| {
         p.trace_config_raw(&body);
     });
     let cloned_for = session.unread_events.clone_trigger.as_ref().map(|hit| {
-        packet(config, machine_id, Some(hit.at_ns), |p| {
+        maker.packet(Some(hit.at_ns), |p| {
             fill_trigger(p.clone_snapshot_trigger(), hit);
         })
     });
@@ -119,19 +99,18 @@ fn config_and_cause(config: &ServiceConfig, machine_id: u32, session: &Session) 
 }
 
 /// Triggers that are not in the trace yet.
-fn triggers(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec<Vec<u8>> {
+fn triggers(maker: PacketMaker<'_>, session: &mut Session) -> Vec<Vec<u8>> {
     let events = &mut session.unread_events;
     let new = events.triggers.iter().skip(events.triggers_emitted);
-    let packets = new
-        .map(|hit| packet(config, machine_id, Some(hit.at_ns), |p| fill_trigger(p.trigger(), hit)))
-        .collect();
+    let packets =
+        new.map(|hit| maker.packet(Some(hit.at_ns), |p| fill_trigger(p.trigger(), hit))).collect();
     events.triggers_emitted = events.triggers.len();
     packets
 }
 
 /// The events of a session that were not read yet, by time; those of one instant in the order in which one causes
 /// the next.
-fn events(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec<Vec<u8>> {
+fn events(maker: PacketMaker<'_>, session: &mut Session) -> Vec<Vec<u8>> {
     let events = std::mem::take(&mut session.unread_events.lifecycle);
     let last = |kind| events.iter().rposition(|(k, _)| *k == kind);
     // A clone begins with a flush, and ends when it is made.
@@ -140,13 +119,13 @@ fn events(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec
     let mut all: Vec<(u64, Vec<u8>)> = Vec::new();
     let mut cloned = Vec::new();
     for (index, at_ns) in std::mem::take(&mut session.unread_events.buffers_cloned) {
-        let packet = event(config, machine_id, at_ns, |e| {
+        let packet = maker.event(at_ns, |e| {
             e.buffer_cloned(index);
         });
         cloned.push((at_ns, packet));
     }
     let mut clone_started = session.unread_events.clone_started.take().map(|at_ns| {
-        let packet = event(config, machine_id, at_ns, |e| {
+        let packet = maker.event(at_ns, |e| {
             e.clone_started(true);
         });
         (at_ns, packet)
@@ -155,7 +134,7 @@ fn events(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec
         if at == end {
             all.append(&mut cloned);
         }
-        all.push((at_ns, lifecycle(config, machine_id, kind, at_ns)));
+        all.push((at_ns, lifecycle(maker, kind, at_ns)));
         if Some(at) == flush {
             all.extend(clone_started.take());
         }
@@ -168,13 +147,13 @@ fn events(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec
         }
     };
     if let Some(slow) = session.unread_events.slow_start.take() {
-        let packet = event(config, machine_id, slow.at_ns, |e| {
+        let packet = maker.event(slow.at_ns, |e| {
             list(&slow, e.slow_starting_data_sources());
         });
         all.push((slow.at_ns, packet));
     }
     if let Some(slow) = session.unread_events.flush_slow.take() {
-        let packet = event(config, machine_id, slow.at_ns, |e| {
+        let packet = maker.event(slow.at_ns, |e| {
             list(&slow, e.last_flush_slow_data_sources());
         });
         all.push((slow.at_ns, packet));
@@ -183,11 +162,11 @@ fn events(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec
     all.into_iter().map(|(_, packet)| packet).collect()
 }
 
-fn concurrent(config: &ServiceConfig, machine_id: u32, session: &mut Session) -> Vec<Vec<u8>> {
+fn concurrent(maker: PacketMaker<'_>, session: &mut Session) -> Vec<Vec<u8>> {
     let mut events: Vec<_> = std::mem::take(&mut session.unread_events.concurrent).into();
     sort_by_time(&mut events, |e| e.at_ns);
     let encode = |e: ConcurrentEvent| {
-        packet(config, machine_id, Some(e.at_ns), |p| {
+        maker.packet(Some(e.at_ns), |p| {
             let mut body = p.concurrent_session_event();
             body.state(protos::ConcurrentSessionEventState(e.state.number()));
             if !e.name.is_empty() {
@@ -204,8 +183,7 @@ fn concurrent(config: &ServiceConfig, machine_id: u32, session: &mut Session) ->
 /// the provenance packet, for the first pass.
 pub(crate) fn of_pass(
     session: &mut Session,
-    config: &ServiceConfig,
-    machine: u32,
+    maker: PacketMaker<'_>,
     origin: Option<Vec<u8>>,
 ) -> Vec<Vec<u8>> {
     let builtin = session.builtin();
@@ -215,36 +193,36 @@ pub(crate) fn of_pass(
     // Some may be from before the start, and readers refuse one that goes back.
     sort_by_time(&mut snapshots, |snapshot| snapshot.boot_ns);
     for snapshot in snapshots {
-        packets.push(clock_snapshot(config, machine, session, &snapshot));
+        packets.push(clock_snapshot(maker, session, &snapshot));
     }
     if std::mem::take(&mut session.unread_events.sync_marker) {
-        packets.push(sync_marker(config));
+        packets.push(sync_marker(maker.config));
     }
     let first = !std::mem::replace(&mut session.unread_events.initial_done, true);
     if builtin.disable_trace_config != Some(true) {
         if first {
-            packets.extend(config_and_cause(config, machine, session));
+            packets.extend(config_and_cause(maker, session));
         }
-        packets.extend(triggers(config, machine, session));
+        packets.extend(triggers(maker, session));
     }
     if first {
         let (lsb, msb) = session.uuid;
-        packets.push(packet(config, machine, None, |p| {
+        packets.push(maker.packet(None, |p| {
             p.trace_uuid().msb(msb).lsb(lsb);
         }));
         if builtin.disable_extension_descriptors != Some(true) {
-            packets.extend(provenance::extensions(config, machine));
+            packets.extend(provenance::extensions(maker));
         }
         packets.extend(origin);
         if builtin.disable_system_info != Some(true) {
-            packets.push(system_info(config, machine));
+            packets.push(system_info(maker));
         }
     }
     if builtin.disable_service_events != Some(true) {
-        packets.extend(events(config, machine, session));
+        packets.extend(events(maker, session));
     }
     if session.wants_concurrent_events() {
-        packets.extend(concurrent(config, machine, session));
+        packets.extend(concurrent(maker, session));
     }
     packets
 }

@@ -4,20 +4,16 @@ use protos::TraceProvenance;
 use protozero::Message as _;
 
 use super::buffers::Buffers;
-use super::service_packet::packet;
+use super::service_packet::PacketMaker;
 use super::session::sequence::Numbering;
 use super::session::state::Session;
 use crate::accounts::Accounts;
-use crate::config::ServiceConfig;
 use crate::limits;
 
 /// An `ExtensionDescriptor` for each set that the service was given.
-pub(crate) fn extensions(
-    config: &ServiceConfig,
-    machine_id: u32,
-) -> impl Iterator<Item = Vec<u8>> + '_ {
-    config.extensions.iter().map(move |set| {
-        packet(config, machine_id, None, |p| {
+pub(crate) fn extensions(maker: PacketMaker<'_>) -> impl Iterator<Item = Vec<u8>> + '_ {
+    maker.config.extensions.iter().map(move |set| {
+        maker.packet(None, |p| {
             let mut body = p.extension_descriptor();
             if set.gzip {
                 body.extension_set_gzip(&set.bytes);
@@ -37,8 +33,7 @@ pub(crate) fn packet_of(
     session: &mut Session,
     buffers: &Buffers,
     accounts: &mut Accounts,
-    config: &ServiceConfig,
-    machine_id: u32,
+    maker: PacketMaker<'_>,
     at_ns: u64,
 ) -> Vec<u8> {
     let mut provenance = TraceProvenance::default();
@@ -57,7 +52,7 @@ pub(crate) fn packet_of(
         left = left.saturating_sub(sequences.len());
         provenance.buffers.push(protos::TraceProvenanceBuffer { sequences, ..Default::default() });
     }
-    packet(config, machine_id, Some(at_ns), |p| {
+    maker.packet(Some(at_ns), |p| {
         p.trace_provenance_raw(&provenance.encode_to_vec());
     })
 }

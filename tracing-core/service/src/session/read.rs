@@ -25,14 +25,13 @@ use super::state::{Session, Sessions};
 use crate::accounts::{Accounts, BufferCharge};
 use crate::buffer::{PacketRef, TakePacket};
 use crate::buffers::Buffers;
-use crate::config::ServiceConfig;
 use crate::consumers::Consumers;
 use crate::context::Context;
 use crate::effect_queue::{Caller, EffectQueue};
 use crate::limits;
 use crate::packet::PacketStreamValidator;
 use crate::producers::Producers;
-use crate::service_packet::packet;
+use crate::service_packet::PacketMaker;
 use crate::stats::{self, ServiceTotals};
 use crate::timers::Timers;
 use crate::{packets, provenance};
@@ -41,9 +40,8 @@ use abi::time::Now;
 
 /// What a pass needs beside its session.
 pub(crate) struct PassContext<'a> {
-    pub(crate) config: &'a ServiceConfig,
+    pub(crate) maker: PacketMaker<'a>,
     pub(crate) now: &'a Now,
-    pub(crate) machine_id: u32,
     pub(crate) producers: &'a Producers,
     pub(crate) buffers: &'a mut Buffers,
     pub(crate) totals: ServiceTotals,
@@ -65,9 +63,8 @@ impl<'a> PassContext<'a> {
         totals: ServiceTotals,
     ) -> (Self, PassEffects<'a>) {
         let Context { config, now, machine_id, out, timers, accounts, .. } = cx;
-        let machine_id = *machine_id;
-        let context =
-            Self { config, now, machine_id, producers, buffers, totals, accounts, cost_bytes: 0 };
+        let maker = PacketMaker { config, machine_id: *machine_id };
+        let context = Self { maker, now, producers, buffers, totals, accounts, cost_bytes: 0 };
         (context, (out, timers))
     }
 }
@@ -169,11 +166,10 @@ fn service_packets(session: &mut Session, context: &mut PassContext<'_>) -> Vec<
     let origin = if session.unread_events.initial_done {
         None
     } else {
-        let PassContext { config, now, machine_id, buffers, accounts, .. } = context;
-        let at_ns = now.boot_ns;
-        Some(provenance::packet_of(session, buffers, accounts, config, *machine_id, at_ns))
+        let PassContext { maker, now, buffers, accounts, .. } = context;
+        Some(provenance::packet_of(session, buffers, accounts, *maker, now.boot_ns))
     };
-    packets::of_pass(session, context.config, context.machine_id, origin)
+    packets::of_pass(session, context.maker, origin)
 }
 
 /// [`read_pass`], through a filter. It is more work than a call for each packet, so this code is there once for all
@@ -228,7 +224,7 @@ fn stats_if_due(session: &mut Session, context: &mut PassContext<'_>) -> Option<
     let stats = stats::of(session, buffers, accounts, totals);
     let cost = STATS_BYTES_PER_WRITER.saturating_mul(stats.writer_stats.len());
     context.cost_bytes = context.cost_bytes.saturating_add(cost);
-    Some(packet(context.config, context.machine_id, None, |p| {
+    Some(context.maker.packet(None, |p| {
         p.trace_stats_raw(&stats.encode_to_vec());
     }))
 }
@@ -283,7 +279,7 @@ impl<'a> PassSource<'a> {
                 charge: &mut *self.charge,
                 accounts: &mut *context.accounts,
             };
-            let packet_bytes_max = context.config.packet_bytes_max();
+            let packet_bytes_max = context.maker.config.packet_bytes_max();
             let mut drain = Drain {
                 ids,
                 trusted: &mut trusted,
@@ -308,8 +304,7 @@ impl<'a> PassSource<'a> {
             return pass(sum, false);
         }
         let kind = Lifecycle::ReadCompleted;
-        let read =
-            packets::lifecycle(context.config, context.machine_id, kind, context.now.boot_ns);
+        let read = packets::lifecycle(context.maker, kind, context.now.boot_ns);
         pass(sum, is_full(sink, &read))
     }
 }
