@@ -6,6 +6,7 @@ use protos::{
 };
 
 use super::error::{ConfigError, SessionError};
+use super::free_id::free_id;
 use crate::accounts::{Accounts, BufferCharge, User};
 use crate::buffer::{Policy, Remains, TraceBuffer, Version};
 use crate::config::RegionFactory;
@@ -129,12 +130,10 @@ impl Buffers {
 
     /// The next number after the last one given out that is free.
     fn next_id(&mut self) -> Result<BufferId, SessionError> {
-        let steps = (1..=u16::MAX).chain([0]);
-        let mut ids = steps.map(|step| BufferId::new(self.last_id.wrapping_add(step)));
-        let id = ids.find(|id| !id.is_none() && !self.by_id.contains_key(id));
-        let id = id.ok_or(SessionError::TooManyServiceBuffers)?;
-        self.last_id = id.get();
-        Ok(id)
+        let is_free = |id| !self.by_id.contains_key(&BufferId::new(id));
+        let id = free_id(self.last_id, is_free).ok_or(SessionError::TooManyServiceBuffers)?;
+        self.last_id = id;
+        Ok(BufferId::new(id))
     }
 
     pub(crate) fn get(&self, id: BufferId) -> Option<&TraceBuffer> {

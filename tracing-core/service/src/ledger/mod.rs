@@ -176,24 +176,14 @@ pub(crate) struct LossOwner {
     client: ClientId,
     id: ProducerId,
     name: Arc<str>,
-    uid: u32,
     pid: Option<i32>,
-    machine_id: u32,
     user: User,
 }
 
 impl LossOwner {
     /// A connection; its id is zero if it did not become a producer.
     pub(crate) fn new(client: ClientId, id: ProducerId, name: Arc<str>, peer: &Peer) -> Self {
-        Self {
-            client,
-            id,
-            name,
-            uid: peer.uid,
-            pid: peer.pid,
-            machine_id: peer.machine_id,
-            user: User::of(peer),
-        }
+        Self { client, id, name, pid: peer.pid, user: User::of(peer) }
     }
 
     pub(crate) fn user(&self) -> User {
@@ -317,13 +307,14 @@ impl Entry {
     fn to_proto(&self, (reason, unit): (LossLedgerReason, LossLedgerUnit)) -> LossLedgerEntry {
         let name = |name: &Arc<str>| clip_to(name, LEDGER_NAME_BYTES_MAX).to_owned();
         let who = self.who.as_ref();
+        let user = who.map(|who| who.user.ids());
         LossLedgerEntry {
             reason: Some(reason),
             producer_name: who.map(|who| name(&who.name)),
             producer_id: who.filter(|who| !who.id.is_none()).map(|who| who.id.get().into()),
-            uid: who.map(|who| who.uid.cast_signed()),
+            uid: user.map(|(uid, _)| uid.cast_signed()),
             pid: who.and_then(|who| who.pid),
-            machine_id: who.map(|who| who.machine_id).filter(|id| *id != 0),
+            machine_id: user.map(|(_, machine)| machine).filter(|id| *id != 0),
             data_source_name: self.source.as_ref().map(name),
             first_timestamp: Some(self.first_ns),
             last_timestamp: Some(self.last_ns),

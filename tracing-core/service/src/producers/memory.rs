@@ -1,4 +1,4 @@
-//! The shared memory of a producer: how it is read, and what stays on the account of its user.
+//! The shared memory of a producer: how it is made and read, and what stays on the account of its user.
 //!
 //! The system provides a page when a process touches it first, on the account of that process, where it stays for as
 //! long as anybody has the memory. So what a producer removes is provided for the service if that touches it later. No
@@ -16,13 +16,88 @@
 //! does so only if the page is on its account, which has a limit: so all that such a user can make it pay for has the
 //! same limit, however often its producers come and go.
 
+use protos::{TraceConfig, TraceConfigProducerConfig};
+
 use super::{Producer, is_more};
 use crate::accounts::{Resource, User};
+use crate::command_queue::Command;
 use crate::context::Context;
 use crate::limits;
-use abi::shm::SmbReader;
+use abi::shm::{PageSize, Region, Smb, SmbReader};
+
+/// The sizes that a producer asks for, bytes; zero for none.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SmbHints {
+    pub(super) whole_bytes: u32,
+    pub(super) page_bytes: u32,
+}
 
 impl Producer {
+    /// Uses the memory that the producer brought, if the service would have made it the same for its hints: a page
+    /// hint of zero never passes.
+    pub(super) fn adopt(&mut self, cx: &mut Context, region: Region) {
+        if !self.may_have_memory(cx) {
+            return;
+        }
+        let (len, page_hint) = (region.len(), self.smb_hints.page_bytes);
+        let (smb_bytes, page_bytes) = smb_sizes(len as u64, page_hint.into());
+        let legal = smb_bytes == len && page_bytes == page_hint as usize;
+        self.smb = legal.then(|| make_smb(region, page_bytes)).flatten();
+        if self.smb.is_some() {
+            self.set_up = true;
+            self.command(&mut cx.out, Command::SetUpTracing(0, None));
+        } else {
+            self.log_error(
+                &mut cx.out,
+                format_args!("shared memory of {len} bytes with pages of {page_hint} refused"),
+            );
+        }
+    }
+
+    /// Makes its shared memory, if it has none yet, and hands it over. The size is that of the config, else the hint of
+    /// the producer, else the default. False, with a line in the log, if there is no memory.
+    pub(crate) fn provide_smb(&mut self, trace: &TraceConfig, cx: &mut Context) -> bool {
+        if self.set_up {
+            return true;
+        }
+        let named =
+            |p: &&TraceConfigProducerConfig| p.producer_name.as_deref() == Some(&*self.name);
+        let requested = trace.producers.iter().find(named);
+        cx.spend(limits::WORK_PER_NAME.saturating_mul(trace.producers.len() as u64));
+        // 64 bits: upstream multiplies in 32, and a large request wraps around to a small one.
+        let from_kb = |kb: Option<u32>| u64::from(kb.unwrap_or(0)).saturating_mul(1024);
+        let or_hint =
+            |requested: u64, hint: u32| if requested > 0 { requested } else { hint.into() };
+        let smb =
+            or_hint(from_kb(requested.and_then(|p| p.shm_size_kb)), self.smb_hints.whole_bytes);
+        let page =
+            or_hint(from_kb(requested.and_then(|p| p.page_size_kb)), self.smb_hints.page_bytes);
+        let (smb_bytes, page_bytes) = smb_sizes(smb, page);
+        if self.sends_by_value() {
+            // It writes into memory of its own; upstream makes some here, too, and never reads it.
+            self.set_up = true;
+            self.command(&mut cx.out, Command::SetUpTracing(page_bytes, None));
+            return true;
+        }
+        if !self.may_have_memory(cx) {
+            return false;
+        }
+        match cx.config.regions.create(smb_bytes) {
+            Ok(region) => {
+                self.set_up = true;
+                let command = Command::SetUpTracing(page_bytes, Some(region.clone()));
+                self.command(&mut cx.out, command);
+                self.smb = make_smb(region, page_bytes);
+                true
+            }
+            Err(error) => {
+                let text = format_args!("no shared memory of {smb_bytes} bytes: {error}");
+                self.log_error(&mut cx.out, text);
+                false
+            }
+        }
+    }
+
     /// Notes that a page of its memory was read. Unmaps pages when there are enough of them.
     pub(crate) fn note_touched(&mut self, page: usize) {
         let Some(smb) = self.smb.as_ref().map(SmbReader::smb) else { return };
@@ -181,4 +256,47 @@ fn make_place(user: User, bytes: usize, cx: &mut Context) {
     if cx.accounts.is_caught(user) && !cx.accounts.fits(user, Resource::Memory, bytes) {
         cx.shrink_gone();
     }
+}
+
+/// Bytes of pages read beyond [`limits::SMB_MAPPED_BYTES`] since they were last unmapped.
+#[derive(Debug, Default)]
+pub(super) struct Touched(usize);
+
+impl Touched {
+    /// Adds a page at `off` of memory of `whole` bytes. True if there are enough to unmap them.
+    pub(super) fn add(&mut self, whole: usize, off: usize, page_bytes: usize) -> bool {
+        let worth_it = limits::SMB_MAPPED_BYTES.saturating_add(limits::SMB_MAPPED_AGAIN_BYTES);
+        if whole <= worth_it || off < limits::SMB_MAPPED_BYTES {
+            return false;
+        }
+        self.0 = self.0.saturating_add(page_bytes);
+        if self.0 < limits::SMB_MAPPED_AGAIN_BYTES {
+            return false;
+        }
+        self.0 = 0;
+        true
+    }
+}
+
+/// What shared memory a producer gets: (whole, page) in bytes, from a request in bytes where zero means none. Any
+/// illegal request makes both values the defaults (`EnsureValidShmSizes`).
+pub(super) fn smb_sizes(smb_bytes: u64, page_bytes: u64) -> (usize, usize) {
+    let page = if page_bytes == 0 { limits::SMB_PAGE_BYTES_DEFAULT as u64 } else { page_bytes };
+    let smb = if smb_bytes == 0 { limits::SMB_BYTES_DEFAULT as u64 } else { smb_bytes };
+    let page = page.min(limits::SMB_PAGE_BYTES_MAX as u64);
+    let smb = smb.min(limits::SMB_BYTES_MAX as u64);
+    // The smallest page is a power of two, so all legal sizes are.
+    const UNIT: u64 = limits::SMB_PAGE_BYTES_MIN as u64;
+    let page_legal = page.is_power_of_two() && page.is_multiple_of(UNIT);
+    if page_legal && smb >= page && smb.is_multiple_of(page) {
+        (smb as usize, page as usize)
+    } else {
+        (limits::SMB_BYTES_DEFAULT, limits::SMB_PAGE_BYTES_DEFAULT)
+    }
+}
+
+/// Sizes that passed [`smb_sizes`] always fit together.
+fn make_smb(region: Region, page_bytes: usize) -> Option<SmbReader> {
+    // There is no second reader: another service of this process may read the same memory already.
+    Smb::new(region, PageSize::new(page_bytes).ok()?).ok()?.reader()
 }

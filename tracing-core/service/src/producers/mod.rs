@@ -6,13 +6,14 @@
 
 use protos::{
     InitializeConnectionRequest, InitializeConnectionRequestProducerSMBScrapingMode as Scraping,
-    InitializeConnectionResponse, TraceConfig, TraceConfigProducerConfig,
+    InitializeConnectionResponse,
 };
 use protozero::Message as _;
 
 use super::accounts::{Accounts, Resource, User};
 use super::context::Context;
 use super::effect_queue::{Caller, EffectQueue};
+use super::free_id::free_id;
 use super::ledger::{Loss, LossOwner, Reason};
 use super::leftovers::Leftovers;
 use super::log_limiter::LogLimiter;
@@ -26,10 +27,12 @@ use crate::input::Peer;
 use crate::limits::{self, Limits};
 use abi::ids::{BufferId, CallId, ClientId, FlushId, ProducerId, SessionId, WriterId};
 use abi::map::{BlockMap, BlockSet};
-use abi::shm::{PageSize, Region, Smb, SmbReader};
+use abi::shm::{Region, SmbReader};
 use abi::sync::Arc;
 
 mod memory;
+
+use memory::{SmbHints, Touched};
 
 /// Registrations by name and number, oldest first.
 pub(crate) type ByName = BlockMap<(Arc<str>, u64), ProducerId>;
@@ -51,8 +54,7 @@ pub(crate) struct Producer {
     pub(crate) in_process: bool,
     pub(crate) name: Arc<str>,
     pub(crate) sdk_version: String,
-    /// The sizes that it asked for: (whole memory, page), bytes, zero for none.
-    pub(crate) smb_hints: (u32, u32),
+    smb_hints: SmbHints,
     pub(crate) smb: Option<SmbReader>,
     smb_touched: Touched,
     /// Bytes of `smb` that are on the account of its user.
@@ -106,8 +108,8 @@ impl Producer {
         request: &InitializeConnectionRequest,
         config: &ServiceConfig,
     ) -> Self {
-        let page_hint = request.shared_memory_page_size_hint_bytes.unwrap_or(0);
-        let smb_hint = request.shared_memory_size_hint_bytes.unwrap_or(0);
+        let whole_bytes = request.shared_memory_size_hint_bytes.unwrap_or(0);
+        let page_bytes = request.shared_memory_page_size_hint_bytes.unwrap_or(0);
         Self {
             id,
             client,
@@ -115,7 +117,7 @@ impl Producer {
             in_process: connection.in_process,
             name: clip_name(request.producer_name.as_deref().unwrap_or_default()).into(),
             sdk_version: clip_name(request.sdk_version.as_deref().unwrap_or_default()).to_owned(),
-            smb_hints: (smb_hint, page_hint),
+            smb_hints: SmbHints { whole_bytes, page_bytes },
             smb: None,
             smb_touched: Touched::default(),
             smb_charged: 0,
@@ -208,69 +210,6 @@ impl Producer {
         out.reject(Caller { client: self.client, call: older });
     }
 
-    /// Uses the memory that the producer brought, if the service would have made it the same for its hints: a page
-    /// hint of zero never passes.
-    fn adopt(&mut self, cx: &mut Context, region: Region) {
-        if !self.may_have_memory(cx) {
-            return;
-        }
-        let (len, page_hint) = (region.len(), self.smb_hints.1);
-        let (smb_bytes, page_bytes) = smb_sizes(len as u64, page_hint.into());
-        let legal = smb_bytes == len && page_bytes == page_hint as usize;
-        self.smb = legal.then(|| make_smb(region, page_bytes)).flatten();
-        if self.smb.is_some() {
-            self.set_up = true;
-            self.command(&mut cx.out, Command::SetUpTracing(0, None));
-        } else {
-            self.log_error(
-                &mut cx.out,
-                format_args!("shared memory of {len} bytes with pages of {page_hint} refused"),
-            );
-        }
-    }
-
-    /// Makes its shared memory, if it has none yet, and hands it over. The size is that of the config, else the hint of
-    /// the producer, else the default. False, with a line in the log, if there is no memory.
-    pub(crate) fn provide_smb(&mut self, trace: &TraceConfig, cx: &mut Context) -> bool {
-        if self.set_up {
-            return true;
-        }
-        let named =
-            |p: &&TraceConfigProducerConfig| p.producer_name.as_deref() == Some(&*self.name);
-        let requested = trace.producers.iter().find(named);
-        cx.spend(limits::WORK_PER_NAME.saturating_mul(trace.producers.len() as u64));
-        // 64 bits: upstream multiplies in 32, and a large request wraps around to a small one.
-        let from_kb = |kb: Option<u32>| u64::from(kb.unwrap_or(0)).saturating_mul(1024);
-        let or_hint =
-            |requested: u64, hint: u32| if requested > 0 { requested } else { hint.into() };
-        let smb = or_hint(from_kb(requested.and_then(|p| p.shm_size_kb)), self.smb_hints.0);
-        let page = or_hint(from_kb(requested.and_then(|p| p.page_size_kb)), self.smb_hints.1);
-        let (smb_bytes, page_bytes) = smb_sizes(smb, page);
-        if self.sends_by_value() {
-            // It writes into memory of its own; upstream makes some here, too, and never reads it.
-            self.set_up = true;
-            self.command(&mut cx.out, Command::SetUpTracing(page_bytes, None));
-            return true;
-        }
-        if !self.may_have_memory(cx) {
-            return false;
-        }
-        match cx.config.regions.create(smb_bytes) {
-            Ok(region) => {
-                self.set_up = true;
-                let command = Command::SetUpTracing(page_bytes, Some(region.clone()));
-                self.command(&mut cx.out, command);
-                self.smb = make_smb(region, page_bytes);
-                true
-            }
-            Err(error) => {
-                let text = format_args!("no shared memory of {smb_bytes} bytes: {error}");
-                self.log_error(&mut cx.out, text);
-                false
-            }
-        }
-    }
-
     /// Logs an error of this producer, a bounded number of times.
     pub(crate) fn log_error(&mut self, out: &mut EffectQueue, text: std::fmt::Arguments<'_>) {
         if self.limiter.allow() {
@@ -309,49 +248,6 @@ impl Producer {
 /// Whether one of two counts that wrap around is higher than the other one.
 pub(crate) fn is_more(count: u32, other: u32) -> bool {
     count.wrapping_sub(other).cast_signed() > 0
-}
-
-/// Bytes of pages read beyond [`limits::SMB_MAPPED_BYTES`] since they were last unmapped.
-#[derive(Debug, Default)]
-struct Touched(usize);
-
-impl Touched {
-    /// Adds a page at `off` of memory of `whole` bytes. True if there are enough to unmap them.
-    fn add(&mut self, whole: usize, off: usize, page_bytes: usize) -> bool {
-        let worth_it = limits::SMB_MAPPED_BYTES.saturating_add(limits::SMB_MAPPED_AGAIN_BYTES);
-        if whole <= worth_it || off < limits::SMB_MAPPED_BYTES {
-            return false;
-        }
-        self.0 = self.0.saturating_add(page_bytes);
-        if self.0 < limits::SMB_MAPPED_AGAIN_BYTES {
-            return false;
-        }
-        self.0 = 0;
-        true
-    }
-}
-
-/// What shared memory a producer gets: (whole, page) in bytes, from a request in bytes where zero means none. Any
-/// illegal request makes both values the defaults (`EnsureValidShmSizes`).
-fn smb_sizes(smb_bytes: u64, page_bytes: u64) -> (usize, usize) {
-    let page = if page_bytes == 0 { limits::SMB_PAGE_BYTES_DEFAULT as u64 } else { page_bytes };
-    let smb = if smb_bytes == 0 { limits::SMB_BYTES_DEFAULT as u64 } else { smb_bytes };
-    let page = page.min(limits::SMB_PAGE_BYTES_MAX as u64);
-    let smb = smb.min(limits::SMB_BYTES_MAX as u64);
-    // The smallest page is a power of two, so all legal sizes are.
-    const UNIT: u64 = limits::SMB_PAGE_BYTES_MIN as u64;
-    let page_legal = page.is_power_of_two() && page.is_multiple_of(UNIT);
-    if page_legal && smb >= page && smb.is_multiple_of(page) {
-        (smb as usize, page as usize)
-    } else {
-        (limits::SMB_BYTES_DEFAULT, limits::SMB_PAGE_BYTES_DEFAULT)
-    }
-}
-
-/// Sizes that passed [`smb_sizes`] always fit together.
-fn make_smb(region: Region, page_bytes: usize) -> Option<SmbReader> {
-    // There is no second reader: another service of this process may read the same memory already.
-    Smb::new(region, PageSize::new(page_bytes).ok()?).ok()?.reader()
 }
 
 /// All connections of the producer socket, and the producers among them.
@@ -509,14 +405,13 @@ impl Producers {
         None
     }
 
-    /// The next id that is neither zero nor taken.
+    /// The next id that is free, if there may be one more.
     fn next_id(&self, limits: &Limits) -> Option<ProducerId> {
         if self.by_id.len() >= limits.producers_max {
             return None;
         }
-        let mut ids =
-            (1..=u16::MAX).chain([0]).map(|step| ProducerId::new(self.last_id.wrapping_add(step)));
-        ids.find(|id| !id.is_none() && !self.by_id.contains_key(id))
+        let is_free = |id| !self.by_id.contains_key(&ProducerId::new(id));
+        free_id(self.last_id, is_free).map(ProducerId::new)
     }
 }
 
