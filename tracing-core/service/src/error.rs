@@ -1,4 +1,7 @@
 //! Why a request of a consumer is refused or its session ends. Text is made where a reply or the log needs it.
+//!
+//! A text that begins with a capital letter begins with words of upstream's (`tracing_service_impl.cc`), for which
+//! scripts search.
 
 use std::fmt;
 
@@ -322,7 +325,7 @@ impl fmt::Display for SessionError {
             Self::ExclusiveActive { highest, asked } => write!(
                 f,
                 "an exclusive session of priority {highest} is active, the one asked for has priority \
-                 {asked}"
+                 {asked}: wait for its end, or ask for a higher priority"
             ),
             Self::ExclusiveAbort { priority } => {
                 write!(f, "aborted by a higher-priority ({priority}) exclusive session")
@@ -331,15 +334,18 @@ impl fmt::Display for SessionError {
                 f,
                 "{field}: user {uid} may not stop others; remove it, or record as root or the service's user"
             ),
-            Self::NameTaken(name) => {
-                write!(f, "a session with unique_session_name {name:?} already exists")
-            }
-            Self::Semaphore { name, count, max } => {
-                write!(f, "semaphore {name:?} is held by {count} other sessions, at most {max} may")
-            }
+            Self::NameTaken(name) => write!(
+                f,
+                "a session with unique_session_name {name:?} already exists: stop it, or choose another name"
+            ),
+            Self::Semaphore { name, count, max } => write!(
+                f,
+                "semaphore {name:?} is held by {count} other sessions, at most {max} may: wait until one of them ends"
+            ),
             Self::TooRecent(name) => write!(
                 f,
-                "a trace with unique session name {name:?} began less than {GUARDRAIL_SPACING_S} s ago: too recent"
+                "a trace with unique session name {name:?} began less than {GUARDRAIL_SPACING_S} s ago: too recent, \
+                 wait until that time is over"
             ),
             Self::TooManyGuarded { names, of_user, uid } => write!(
                 f,
@@ -358,7 +364,9 @@ impl fmt::Display for SessionError {
             Self::NoBufferMemory { bytes } => {
                 write!(f, "failed to allocate a trace buffer of {bytes} bytes (OOM)")
             }
-            Self::TooManyServiceBuffers => f.write_str("too many trace buffers in the service"),
+            Self::TooManyServiceBuffers => f.write_str(
+                "too many trace buffers in the service: end other sessions, or ask for fewer buffers",
+            ),
             Self::NoRoom(why) => write!(f, "trace buffers too large: {why}"),
             Self::Priority(reason) => write!(f, "priority_boost failed: {reason}"),
             Self::MatchCostExceeded => f.write_str(
@@ -366,10 +374,14 @@ impl fmt::Display for SessionError {
                  budget: use simpler expressions, or fewer",
             ),
             Self::NoSession => f.write_str("there is no session"),
-            Self::SessionEnded { id, state } => write!(f, "session {id} is {state}"),
-            Self::NotConfigured { id, state } => {
-                write!(f, "session {id} is {state}, not CONFIGURED")
+            Self::SessionEnded { id, state } => {
+                write!(f, "session {id} is {state}: record a new one")
             }
+            Self::NotConfigured { id, state } => write!(
+                f,
+                "session {id} is {state}, not CONFIGURED: a session is started once, and by a call only if its config \
+                 has deferred_start"
+            ),
             Self::FlushNotStarted(_) | Self::TooManyFlushes(_) | Self::TooManyAnswers(..) => {
                 self.fmt_flush(f)
             }
@@ -378,10 +390,14 @@ impl fmt::Display for SessionError {
                 f.write_str("only producer filters of data sources are changed")
             }
             Self::EmptyKey => f.write_str("the key is empty"),
-            Self::KeyTaken(key) => {
-                write!(f, "the key {key:?} is taken by another detached session")
-            }
-            Self::NotDetached(key) => write!(f, "no session is detached as {key:?}"),
+            Self::KeyTaken(key) => write!(
+                f,
+                "the key {key:?} is taken by another detached session: choose another key, or attach to that session"
+            ),
+            Self::NotDetached(key) => write!(
+                f,
+                "no session of this user is detached as {key:?}: `perfetto --query` lists the sessions"
+            ),
             Self::IsClone => f.write_str("the session is a clone"),
             Self::HasSession => f.write_str("the consumer has a session"),
             Self::Shutdown(reason) => f.write_str(reason),
@@ -396,7 +412,9 @@ impl SessionError {
             Self::FlushNotStarted(id) => {
                 write!(f, "flush of session {id} refused: it is not started")
             }
-            Self::TooManyFlushes(id) => write!(f, "session {id}: too many flushes pending"),
+            Self::TooManyFlushes(id) => {
+                write!(f, "session {id}: too many flushes pending: wait until one is over")
+            }
             Self::TooManyAnswers(id, why) => {
                 write!(f, "session {id}: too many flushes pending: {why}")
             }
@@ -457,11 +475,13 @@ impl fmt::Display for CloneError {
                 f.write_str("Original session ended: its file is being closed")
             }
             Self::SourceEnded => f.write_str("Original session ended"),
-            Self::Freed => f.write_str("it was freed"),
+            Self::Freed => f.write_str("the clone was freed before all of it was in its file"),
             Self::NoMemory => f.write_str("no memory for a copy of the buffers (OOM)"),
             Self::NoRoom(why) => write!(f, "clone too large: {why}"),
             Self::CopyFile(reason) => write!(f, "copying the trace file failed: {reason}"),
-            Self::CopyTooSlow => f.write_str("copying the trace file took too long"),
+            Self::CopyTooSlow => f.write_str(
+                "copying the trace file took too long: write the clone to a faster disk",
+            ),
             Self::Session(error) => error.fmt(f),
         }
     }

@@ -305,10 +305,11 @@ fn the_log_says_why_a_request_is_not_done() {
     let lines: Vec<_> = shell.log.iter().map(|line| &*line.1).collect();
     let expected = [
         "flush of session 1 refused: it is not started",
-        "StartTracing: session 1 is STARTED, not CONFIGURED",
+        "StartTracing: session 1 is STARTED, not CONFIGURED: a session is started once, and by a call only if its \
+         config has deferred_start",
         "ChangeTraceConfig: \"ds\" is not in it",
         "ChangeTraceConfig: only producer filters of data sources are changed",
-        "session 1: too many flushes pending",
+        "session 1: too many flushes pending: wait until one is over",
     ];
     assert_eq!(lines, expected);
 }
