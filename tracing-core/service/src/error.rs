@@ -237,10 +237,8 @@ pub(crate) enum SessionError {
     Config(ConfigError),
     /// The consumer has a session already.
     AlreadyActive,
-    ExclusiveActive {
-        highest: u32,
-        asked: u32,
-    },
+    /// Other sessions exclude it.
+    Others(OtherSessions),
     /// A config has a field that is for root and the user of the service.
     Reserved {
         field: &'static str,
@@ -249,24 +247,6 @@ pub(crate) enum SessionError {
     ExclusiveAbort {
         priority: u32,
     },
-    NameTaken(String),
-    Semaphore {
-        name: String,
-        count: u64,
-        max: u64,
-    },
-    TooRecent(String),
-    /// No more names of sessions under extra guardrails are remembered.
-    TooManyGuarded {
-        names: usize,
-        of_user: usize,
-        uid: u32,
-    },
-    TooManyOfUid {
-        count: usize,
-        uid: u32,
-    },
-    TooMany(TooMany),
     CreateFile {
         path: String,
         reason: String,
@@ -292,10 +272,6 @@ pub(crate) enum SessionError {
         id: SessionId,
         state: &'static str,
     },
-    FlushNotStarted(SessionId),
-    TooManyFlushes(SessionId),
-    /// Flushes of its user wait for too many producers.
-    TooManyAnswers(SessionId, NoRoom),
     /// A changed config leaves out this data source.
     SourceMissing(String),
     /// A changed config differs in what cannot be changed.
@@ -319,13 +295,9 @@ impl fmt::Display for SessionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Config(error) => error.fmt(f),
+            Self::Others(error) => error.fmt(f),
             Self::AlreadyActive => f.write_str(
                 "another tracing session is already active for this consumer; FreeBuffers was forgotten",
-            ),
-            Self::ExclusiveActive { highest, asked } => write!(
-                f,
-                "an exclusive session of priority {highest} is active, the one asked for has priority \
-                 {asked}: wait for its end, or ask for a higher priority"
             ),
             Self::ExclusiveAbort { priority } => {
                 write!(f, "aborted by a higher-priority ({priority}) exclusive session")
@@ -334,28 +306,6 @@ impl fmt::Display for SessionError {
                 f,
                 "{field}: user {uid} may not stop others; remove it, or record as root or the service's user"
             ),
-            Self::NameTaken(name) => write!(
-                f,
-                "a session with unique_session_name {name:?} already exists: stop it, or choose another name"
-            ),
-            Self::Semaphore { name, count, max } => write!(
-                f,
-                "semaphore {name:?} is held by {count} other sessions, at most {max} may: wait until one of them ends"
-            ),
-            Self::TooRecent(name) => write!(
-                f,
-                "a trace with unique session name {name:?} began less than {GUARDRAIL_SPACING_S} s ago: too recent, \
-                 wait until that time is over"
-            ),
-            Self::TooManyGuarded { names, of_user, uid } => write!(
-                f,
-                "{names} sessions with other names and enable_extra_guardrails, {of_user} of them of user {uid}, \
-                 began less than {GUARDRAIL_SPACING_S} s ago: wait, or leave out enable_extra_guardrails"
-            ),
-            Self::TooManyOfUid { count, uid } => {
-                write!(f, "too many concurrent tracing sessions ({count}) for uid {uid}: free one")
-            }
-            Self::TooMany(many) => write!(f, "too many concurrent tracing sessions {many}"),
             Self::CreateFile { path, reason } => write!(f, "failed to create {path}: {reason}"),
             Self::WriteFile { path, reason } => {
                 let path = path.as_deref().unwrap_or("the trace file");
@@ -382,9 +332,6 @@ impl fmt::Display for SessionError {
                 "session {id} is {state}, not CONFIGURED: a session is started once, and by a call only if its config \
                  has deferred_start"
             ),
-            Self::FlushNotStarted(_) | Self::TooManyFlushes(_) | Self::TooManyAnswers(..) => {
-                self.fmt_flush(f)
-            }
             Self::SourceMissing(source) => write!(f, "{source:?} is not in it"),
             Self::OnlyFiltersChange => {
                 f.write_str("only producer filters of data sources are changed")
@@ -405,20 +352,92 @@ impl fmt::Display for SessionError {
     }
 }
 
-impl SessionError {
-    /// The variants about flushes.
-    fn fmt_flush(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// Why a session may not be made beside the others that there are, or were.
+#[derive(Clone, Debug)]
+pub(crate) enum OtherSessions {
+    ExclusiveActive {
+        highest: u32,
+        asked: u32,
+    },
+    NameTaken(String),
+    Semaphore {
+        name: String,
+        count: u64,
+        max: u64,
+    },
+    TooRecent(String),
+    /// No more names of sessions under extra guardrails are remembered.
+    TooManyGuarded {
+        names: usize,
+        of_user: usize,
+        uid: u32,
+    },
+    TooManyOfUid {
+        count: usize,
+        uid: u32,
+    },
+    TooMany(TooMany),
+}
+
+impl From<OtherSessions> for SessionError {
+    fn from(error: OtherSessions) -> Self {
+        Self::Others(error)
+    }
+}
+
+impl fmt::Display for OtherSessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::FlushNotStarted(id) => {
-                write!(f, "flush of session {id} refused: it is not started")
+            Self::ExclusiveActive { highest, asked } => write!(
+                f,
+                "an exclusive session of priority {highest} is active, the one asked for has priority \
+                 {asked}: wait for its end, or ask for a higher priority"
+            ),
+            Self::NameTaken(name) => write!(
+                f,
+                "a session with unique_session_name {name:?} already exists: stop it, or choose another name"
+            ),
+            Self::Semaphore { name, count, max } => write!(
+                f,
+                "semaphore {name:?} is held by {count} other sessions, at most {max} may: wait until one of them ends"
+            ),
+            Self::TooRecent(name) => write!(
+                f,
+                "a trace with unique session name {name:?} began less than {GUARDRAIL_SPACING_S} s ago: too recent, \
+                 wait until that time is over"
+            ),
+            Self::TooManyGuarded { names, of_user, uid } => write!(
+                f,
+                "{names} sessions with other names and enable_extra_guardrails, {of_user} of them of user {uid}, \
+                 began less than {GUARDRAIL_SPACING_S} s ago: wait, or leave out enable_extra_guardrails"
+            ),
+            Self::TooManyOfUid { count, uid } => {
+                write!(f, "too many concurrent tracing sessions ({count}) for uid {uid}: free one")
             }
-            Self::TooManyFlushes(id) => {
+            Self::TooMany(many) => write!(f, "too many concurrent tracing sessions {many}"),
+        }
+    }
+}
+
+/// Why there is no flush.
+#[derive(Clone, Debug)]
+pub(crate) enum FlushError {
+    NotStarted(SessionId),
+    TooMany(SessionId),
+    /// Flushes of its user wait for too many producers.
+    TooManyAnswers(SessionId, NoRoom),
+}
+
+impl fmt::Display for FlushError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotStarted(id) => write!(f, "flush of session {id} refused: it is not started"),
+            Self::TooMany(id) => {
                 write!(f, "session {id}: too many flushes pending: wait until one is over")
             }
             Self::TooManyAnswers(id, why) => {
                 write!(f, "session {id}: too many flushes pending: {why}")
             }
-            _ => Ok(()),
         }
     }
 }

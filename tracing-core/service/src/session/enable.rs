@@ -29,7 +29,7 @@ use crate::consumers::Consumers;
 use crate::context::Context;
 use crate::data_sources::Sources;
 use crate::effect_queue::Caller;
-use crate::error::{ConfigError, SessionError};
+use crate::error::{ConfigError, OtherSessions, SessionError};
 use crate::input::FileError;
 use crate::limits;
 use crate::producers::Producers;
@@ -126,12 +126,12 @@ fn check_exclusive(
     config: &TraceConfig,
     sessions: &Sessions,
     cx: &mut Context,
-) -> Result<(), SessionError> {
+) -> Result<(), OtherSessions> {
     let asked = config.exclusive_prio.unwrap_or(0);
     let highest =
         sessions.reachable().map(|s| s.config.exclusive_prio.unwrap_or(0)).max().unwrap_or(0);
     if highest > 0 && highest >= asked {
-        return Err(SessionError::ExclusiveActive { highest, asked });
+        return Err(OtherSessions::ExclusiveActive { highest, asked });
     }
     if asked > 0 {
         let reason = SessionError::ExclusiveAbort { priority: asked };
@@ -364,11 +364,11 @@ fn check_others(
     uid: u32,
     sessions: &mut Sessions,
     cx: &mut Context,
-) -> Result<(), SessionError> {
+) -> Result<(), OtherSessions> {
     let name = config.unique_session_name.as_deref().unwrap_or_default();
     let recording = || sessions.reachable().filter(|s| s.state() != SessionState::ClonedReadOnly);
     if !name.is_empty() && recording().any(|s| s.name() == name) {
-        return Err(SessionError::NameTaken(name.to_owned()));
+        return Err(OtherSessions::NameTaken(name.to_owned()));
     }
     for semaphore in &config.session_semaphores {
         let wanted = semaphore.name.as_deref().unwrap_or_default();
@@ -383,7 +383,7 @@ fn check_others(
             }
         }
         if count > max {
-            return Err(SessionError::Semaphore { name: wanted.to_owned(), count, max });
+            return Err(OtherSessions::Semaphore { name: wanted.to_owned(), count, max });
         }
     }
     check_spacing(config, name, uid, sessions, cx)?;
@@ -393,12 +393,12 @@ fn check_others(
     let counted = || sessions.values().filter(|s| !exclusive || s.life.is_reachable());
     let count = counted().filter(|s| s.uid == uid).count();
     if count >= limits::SESSIONS_PER_UID_MAX {
-        return Err(SessionError::TooManyOfUid { count, uid });
+        return Err(OtherSessions::TooManyOfUid { count, uid });
     }
     // Clones do not count: they have shares of their own.
     let recording = counted().filter(|s| s.state() != SessionState::ClonedReadOnly);
     let checked = SessionShares::of_sessions().check(uid, recording.map(|s| s.uid), &cx.accounts);
-    checked.map_err(SessionError::TooMany)
+    checked.map_err(OtherSessions::TooMany)
 }
 
 fn check_spacing(
@@ -407,7 +407,7 @@ fn check_spacing(
     uid: u32,
     sessions: &mut Sessions,
     cx: &Context,
-) -> Result<(), SessionError> {
+) -> Result<(), OtherSessions> {
     if !config.enable_extra_guardrails.unwrap_or(false) {
         return Ok(());
     }
@@ -415,7 +415,7 @@ fn check_spacing(
     let starts = &mut sessions.guarded_starts;
     starts.retain(|_, start| now_ns.saturating_sub(start.at_ns) <= limits::GUARDRAIL_SPACING_NS);
     if starts.contains_key(name) {
-        return Err(SessionError::TooRecent(name.to_owned()));
+        return Err(OtherSessions::TooRecent(name.to_owned()));
     }
     let max = cx.config.limits.guardrail_names_max;
     let of_user = starts.values().filter(|start| start.uid == uid).count();
@@ -424,7 +424,7 @@ fn check_spacing(
         && of_user >= (max / limits::GUARDRAIL_NAMES_USER_PART).max(1);
     let names = starts.len();
     if names >= max || is_full {
-        return Err(SessionError::TooManyGuarded { names, of_user, uid });
+        return Err(OtherSessions::TooManyGuarded { names, of_user, uid });
     }
     starts.insert(name.to_owned(), GuardedStart { at_ns: now_ns, uid });
     Ok(())

@@ -18,7 +18,7 @@ use crate::accounts::{Resource, User};
 use crate::command_queue::{Command, InstancesBySession};
 use crate::consumers::Consumers;
 use crate::context::Context;
-use crate::error::SessionError;
+use crate::error::FlushError;
 use crate::limits;
 use crate::producers::{Producer, Producers};
 use crate::step::Step;
@@ -53,9 +53,9 @@ pub(crate) fn flush(
         return cx.then(Step::AfterFlush { session: id, then, success });
     }
     let refusal = if session.flushes.len() > cx.config.limits.flushes_pending_max {
-        Some(SessionError::TooManyFlushes(id))
+        Some(FlushError::TooMany(id))
     } else if session.state() != SessionState::Started {
-        Some(SessionError::FlushNotStarted(id))
+        Some(FlushError::NotStarted(id))
     } else {
         None
     };
@@ -66,7 +66,7 @@ pub(crate) fn flush(
     cx.spend(limits::WORK_PER_ENTRY.saturating_mul(session.instances.len() as u64));
     let user = User::local(session.uid);
     if let Err(no_room) = cx.accounts.charge(user, Resource::Answers, asked.len()) {
-        let error = SessionError::TooManyAnswers(id, no_room);
+        let error = FlushError::TooManyAnswers(id, no_room);
         return refuse(session, &error, then, consumers, cx);
     }
     cx.spend(limits::WORK_PER_REQUEST.saturating_mul(asked.len() as u64));
@@ -96,7 +96,7 @@ pub(crate) fn flush(
 /// The consumer of the session is told why there is no flush.
 fn refuse(
     session: &Session,
-    error: &SessionError,
+    error: &FlushError,
     then: FlushThen,
     consumers: &mut Consumers,
     cx: &mut Context,
