@@ -14,7 +14,7 @@ use protos::{TraceConfig, TraceConfigDataSource};
 use protozero::Message as _;
 
 use super::config::{Regexes, SourceFilter, name_of};
-use crate::error::{ConfigError, SessionError};
+use crate::error::{ConfigError, NameFilterError, SessionError};
 use crate::limits;
 use abi::ids::SessionId;
 use abi::map::BlockMap;
@@ -60,7 +60,7 @@ impl Changing {
                     if copied_bytes > limits::CHANGED_FILTERS_BYTES_MAX {
                         *work = work.saturating_add(limits::CHANGED_FILTERS_BYTES_MAX as u64);
                         let max_kib = limits::CHANGED_FILTERS_BYTES_MAX / 1024;
-                        return Err(ConfigError::FiltersTooLarge { max_kib });
+                        return Err(NameFilterError::TooLarge { max_kib }.into());
                     }
                     source.producer_name_filter.clone_from(&new.producer_name_filter);
                     source.producer_name_regex_filter.clone_from(&new.producer_name_regex_filter);

@@ -9,7 +9,7 @@ use protozero::Message as _;
 
 use super::trigger_config::Triggers;
 use crate::compress::{Codec, Codecs};
-use crate::error::ConfigError;
+use crate::error::{ConfigError, DataSourceError, NameFilterError, TriggerError};
 use crate::filter::{FilterConfigError, TraceFilter};
 use crate::limits;
 use crate::matching::{MatchCost, NameRegex};
@@ -151,7 +151,7 @@ fn check_duration(config: &TraceConfig) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn check_triggers(config: &TraceConfig) -> Result<(), ConfigError> {
+fn check_triggers(config: &TraceConfig) -> Result<(), TriggerError> {
     let none = TraceConfigTriggerConfig::default();
     let trigger = config.trigger_config.as_ref().unwrap_or(&none);
     let mode = trigger.trigger_mode.map_or(0, |m| m.0);
@@ -160,31 +160,31 @@ fn check_triggers(config: &TraceConfig) -> Result<(), ConfigError> {
     let max = duration_max(config);
     let has_mode = mode != 0 || clone_if_available;
     if has_mode && (timeout == 0 || timeout > max) {
-        return Err(ConfigError::TriggerTimeout { timeout_ms: timeout, max_ms: max });
+        return Err(TriggerError::Timeout { timeout_ms: timeout, max_ms: max });
     }
     // 3 is reserved: upstream lets it pass and then records for ever.
     if !matches!(mode, 0 | 1 | 2 | 4) {
-        return Err(ConfigError::TriggerMode(mode));
+        return Err(TriggerError::Mode(mode));
     }
     if clone_if_available && mode != 2 {
-        return Err(ConfigError::CloneIfAvailableWithoutStop);
+        return Err(TriggerError::CloneIfAvailableWithoutStop);
     }
     if has_mode && config.duration_ms.unwrap_or(0) != 0 {
-        return Err(ConfigError::DurationWithTriggers);
+        return Err(TriggerError::WithDuration);
     }
     let filename = config.bugreport_filename.as_deref().unwrap_or_default();
     if let Some(bad) =
         filename.chars().find(|c| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | '.'))
     {
-        return Err(ConfigError::BugreportFilename(bad));
+        return Err(TriggerError::BugreportFilename(bad));
     }
     if matches!(mode, 2 | 4) && config.write_into_file.unwrap_or(false) {
-        return Err(ConfigError::FileWithTriggers);
+        return Err(TriggerError::WithFile);
     }
     let mut names: Vec<&str> =
         trigger.triggers.iter().map(|t| t.name.as_deref().unwrap_or_default()).collect();
     if let Some(name) = duplicate(&mut names) {
-        return Err(ConfigError::DuplicateTrigger(name.to_owned()));
+        return Err(TriggerError::Duplicate(name.to_owned()));
     }
     Ok(())
 }
@@ -245,19 +245,19 @@ fn buffer_names(config: &TraceConfig) -> impl Iterator<Item = &str> {
 pub(crate) fn target_buffer(
     config: &TraceConfig,
     source: &protos::DataSourceConfig,
-) -> Result<usize, ConfigError> {
+) -> Result<usize, DataSourceError> {
     let index = source.target_buffer.unwrap_or(0) as usize;
     let target = source.target_buffer_name.as_deref().unwrap_or_default();
     let source_name = source.name.as_deref().unwrap_or_default();
     let mut resolved = index;
     if !target.is_empty() {
         let found = buffer_names(config).position(|n| n == target);
-        resolved = found.ok_or_else(|| ConfigError::TargetNameUnknown {
+        resolved = found.ok_or_else(|| DataSourceError::TargetNameUnknown {
             source: source_name.to_owned(),
             target: target.to_owned(),
         })?;
         if index > 0 && index != resolved {
-            return Err(ConfigError::TargetMismatch {
+            return Err(DataSourceError::TargetMismatch {
                 source: source_name.to_owned(),
                 index,
                 target: target.to_owned(),
@@ -266,7 +266,7 @@ pub(crate) fn target_buffer(
         }
     }
     if resolved >= config.buffers.len() {
-        return Err(ConfigError::TargetOutOfBounds {
+        return Err(DataSourceError::TargetOutOfBounds {
             source: source_name.to_owned(),
             index: resolved,
             count: config.buffers.len(),
@@ -284,14 +284,14 @@ pub(crate) fn name_of(source: &TraceConfigDataSource) -> &str {
 pub(crate) fn check_target(
     config: &TraceConfig,
     source: &TraceConfigDataSource,
-) -> Result<usize, ConfigError> {
+) -> Result<usize, DataSourceError> {
     let none = DataSourceConfig::default();
     let source = source.config.as_ref().unwrap_or(&none);
     target_buffer(config, source)?;
     let (bytes, max) = (source.encoded_len(), limits::DATA_SOURCE_CONFIG_BYTES_MAX);
     if bytes > max {
         let source = source.name.clone().unwrap_or_default();
-        return Err(ConfigError::DataSourceTooLarge { source, bytes, max });
+        return Err(DataSourceError::TooLarge { source, bytes, max });
     }
     Ok(bytes)
 }
@@ -308,11 +308,11 @@ pub(crate) struct Regexes {
 
 impl Regexes {
     /// Adds so many names of producers and machines.
-    fn count_names(&mut self, names: usize) -> Result<(), ConfigError> {
+    fn count_names(&mut self, names: usize) -> Result<(), NameFilterError> {
         self.names = self.names.saturating_add(names);
         let max = limits::FILTER_NAMES_PER_SESSION_MAX;
         if self.names > max {
-            return Err(ConfigError::TooManyFilterNames { max });
+            return Err(NameFilterError::TooManyNames { max });
         }
         Ok(())
     }
@@ -323,13 +323,13 @@ impl Regexes {
         &mut self,
         field: &'static str,
         text: &str,
-    ) -> Result<NameRegex, ConfigError> {
+    ) -> Result<NameRegex, NameFilterError> {
         self.count = self.count.saturating_add(1);
         let max = limits::REGEXES_PER_SESSION_MAX;
         if self.count > max {
-            return Err(ConfigError::TooManyRegexes { max });
+            return Err(NameFilterError::TooManyRegexes { max });
         }
-        let made = NameRegex::new(text).map_err(|reason| ConfigError::RegexInvalid {
+        let made = NameRegex::new(text).map_err(|reason| NameFilterError::RegexInvalid {
             field,
             text: text.to_owned(),
             reason,
@@ -342,7 +342,7 @@ impl Regexes {
         self.bytes = self.bytes.saturating_add(made.bytes());
         let max = limits::REGEX_BYTES_PER_SESSION_MAX;
         if self.bytes > max {
-            return Err(ConfigError::RegexesTooLarge { max_kib: max / 1024 });
+            return Err(NameFilterError::RegexesTooLarge { max_kib: max / 1024 });
         }
         Ok(made)
     }

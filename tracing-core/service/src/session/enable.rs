@@ -29,7 +29,7 @@ use crate::consumers::Consumers;
 use crate::context::Context;
 use crate::data_sources::Sources;
 use crate::effect_queue::Caller;
-use crate::error::{ConfigError, OtherSessions, SessionError};
+use crate::error::{ConfigError, OtherSessions, PriorityError, SessionError};
 use crate::input::FileError;
 use crate::limits;
 use crate::producers::Producers;
@@ -199,14 +199,15 @@ fn make_session(
     let config = &admission.config;
     check_others(config, admission.uid, sessions, cx)?;
     let filter = admission.checked.filter.take().transpose().map_err(ConfigError::Filter)?;
-    let boost = priority::requested_boost(config)?;
+    let boost = priority::requested_boost(config).map_err(ConfigError::Priority)?;
     if !cx.config.is_privileged(admission.uid) {
         let uid = admission.uid;
         if boost.is_some() {
-            return Err(ConfigError::PriorityOfOther { uid }.into());
+            return Err(ConfigError::Priority(PriorityError::OfOther { uid }).into());
         }
         if let Some(source) = priority::boosted_source(config) {
-            return Err(ConfigError::PriorityOfSource { uid, source: source.to_owned() }.into());
+            let why = PriorityError::OfSource { uid, source: source.to_owned() };
+            return Err(ConfigError::Priority(why).into());
         }
     }
     for note in std::mem::take(&mut admission.checked.notes) {

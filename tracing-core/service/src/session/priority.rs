@@ -7,7 +7,7 @@
 use protos::TraceConfig;
 
 use crate::context::Context;
-use crate::error::ConfigError;
+use crate::error::PriorityError;
 use crate::output::Boost;
 use abi::ids::ShellToken;
 
@@ -15,15 +15,15 @@ use abi::ids::ShellToken;
 ///
 /// # Errors
 /// The config asks for a priority that does not exist.
-pub(crate) fn requested_boost(config: &TraceConfig) -> Result<Option<Boost>, ConfigError> {
+pub(crate) fn requested_boost(config: &TraceConfig) -> Result<Option<Boost>, PriorityError> {
     let Some(boost) = &config.priority_boost else { return Ok(None) };
     let priority = boost.priority.unwrap_or(0);
     match (boost.policy.map_or(0, |p| p.0), priority) {
         (1, 0..=20) => Ok(Some(Boost::Other(priority))),
         (2, 1..=99) => Ok(Some(Boost::Fifo(priority))),
-        (1, _) => Err(ConfigError::Priority(Boost::Other(priority))),
-        (2, _) => Err(ConfigError::Priority(Boost::Fifo(priority))),
-        (policy, _) => Err(ConfigError::PriorityPolicy(policy)),
+        (1, _) => Err(PriorityError::OutOfRange(Boost::Other(priority))),
+        (2, _) => Err(PriorityError::OutOfRange(Boost::Fifo(priority))),
+        (policy, _) => Err(PriorityError::Policy(policy)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use protos::{TraceConfig, TraceConfigTriggerConfigTrigger};
 
-use crate::error::ConfigError;
+use crate::error::NameFilterError;
 use crate::matching::NameRegex;
 use abi::map::BlockMap;
 use abi::sync::Arc;
@@ -65,8 +65,8 @@ impl Triggers {
     pub(crate) fn add(
         &mut self,
         trigger: &TraceConfigTriggerConfigTrigger,
-        compile: impl FnOnce(&str) -> Result<NameRegex, ConfigError>,
-    ) -> Result<(), ConfigError> {
+        compile: impl FnOnce(&str) -> Result<NameRegex, NameFilterError>,
+    ) -> Result<(), NameFilterError> {
         let regex = trigger.producer_name_regex.as_deref().unwrap_or_default();
         let made = Trigger {
             producers: (!regex.is_empty()).then(|| compile(regex)).transpose()?,
