@@ -6,7 +6,7 @@ use protos::{
 };
 
 use super::error::{ConfigError, SessionError};
-use super::free_id::free_id;
+use super::ids::free_id;
 use crate::accounts::{Accounts, BufferCharge, User};
 use crate::buffer::{Policy, Remains, TraceBuffer, Version};
 use crate::config::RegionFactory;

@@ -11,8 +11,8 @@ use protos::{EnableTracingResponse, EnableTracingResponseState};
 use protozero::Message as _;
 
 use super::accounts::User;
-use super::data_sources::SourceKey;
 use super::effect_queue::{Caller, EffectQueue};
+use super::ids::SourceId;
 use super::log_limiter::LogLimiter;
 use super::observe::Observer;
 use super::session::events::TriggerHit;
@@ -59,7 +59,7 @@ pub(crate) enum QueryPosition {
     /// Behind this one.
     Producers(Option<ProducerId>),
     /// Behind this one.
-    Sources(Option<(Arc<str>, SourceKey)>),
+    Sources(Option<(Arc<str>, SourceId)>),
 }
 
 impl Consumer {

@@ -13,30 +13,13 @@ use protozero::Message as _;
 
 use super::accounts::{Resource, User};
 use super::context::Context;
+use super::ids::SourceId;
 use super::producers::{ByName, Producer};
 use crate::limits;
 use crate::matching::clip_to;
 use abi::ids::ProducerId;
 use abi::map::BlockMap;
 use abi::sync::Arc;
-
-/// Names one registration: its producer, and a running number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct SourceKey(ProducerId, u64);
-
-impl SourceKey {
-    pub(crate) fn new(producer: ProducerId, number: u64) -> Self {
-        Self(producer, number)
-    }
-
-    pub(crate) fn producer(self) -> ProducerId {
-        self.0
-    }
-
-    pub(crate) fn number(self) -> u64 {
-        self.1
-    }
-}
 
 /// A registration is in three maps, or four.
 const ENTRIES: u64 = 4 * limits::WORK_PER_ENTRY;
@@ -103,53 +86,51 @@ impl Source {
 /// All registrations.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
-    by_key: BlockMap<SourceKey, Source>,
+    by_id: BlockMap<SourceId, Source>,
     by_name: ByName,
-    last: u64,
+    last: SourceId,
 }
 
 impl Sources {
-    /// Registrations of exactly that name, oldest first, behind the one with the number `after`.
+    /// Registrations of exactly that name, oldest first, behind `after`.
     pub(crate) fn of_name_after(
         &self,
         name: &str,
-        after: u64,
-    ) -> impl Iterator<Item = SourceKey> + use<'_> {
+        after: SourceId,
+    ) -> impl Iterator<Item = SourceId> + use<'_> {
         let name: Arc<str> = name.into();
-        let range = (name.clone(), after.saturating_add(1))..=(name, u64::MAX);
-        self.by_name.range(range).map(|(key, producer)| SourceKey(*producer, key.1))
+        let range = (name.clone(), after.next())..=(name, SourceId::MAX);
+        self.by_name.range(range).map(|((_, id), ())| *id)
     }
 
-    /// The number of the newest registration.
-    pub(crate) fn last(&self) -> u64 {
+    /// The newest registration.
+    pub(crate) fn last(&self) -> SourceId {
         self.last
     }
 
-    pub(crate) fn get(&self, key: SourceKey) -> Option<&Source> {
-        self.by_key.get(&key)
+    pub(crate) fn get(&self, id: SourceId) -> Option<&Source> {
+        self.by_id.get(&id)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.by_key.len()
+        self.by_id.len()
     }
 
     /// What all of them take, bytes.
     pub(crate) fn bytes(&self) -> usize {
-        self.by_key.values().map(Source::bytes).sum()
+        self.by_id.values().map(Source::bytes).sum()
     }
 
     /// By name, then oldest first: the order of queries. With `after` only those behind that one, which need not
     /// be there any more.
     pub(crate) fn iter_after(
         &self,
-        after: Option<(Arc<str>, SourceKey)>,
-    ) -> impl Iterator<Item = (SourceKey, &Source)> {
+        after: Option<(Arc<str>, SourceId)>,
+    ) -> impl Iterator<Item = (SourceId, &Source)> {
         use std::ops::Bound::{Excluded, Unbounded};
-        let from = after.map_or(Unbounded, |(name, key)| Excluded((name, key.1)));
-        self.by_name.range((from, Unbounded)).filter_map(|((_, number), producer)| {
-            let key = SourceKey(*producer, *number);
-            Some((key, self.by_key.get(&key)?))
-        })
+        let from = after.map_or(Unbounded, Excluded);
+        let all = self.by_name.range((from, Unbounded));
+        all.filter_map(|((_, id), ())| Some((*id, self.by_id.get(id)?)))
     }
 
     /// Registers a data source.
@@ -161,7 +142,7 @@ impl Sources {
         producer: &mut Producer,
         cx: &mut Context,
         descriptor: &DataSourceDescriptor,
-    ) -> Result<SourceKey, Unregistered> {
+    ) -> Result<SourceId, Unregistered> {
         let out = &mut cx.out;
         let name = descriptor.name.as_deref().unwrap_or_default();
         if name.is_empty() {
@@ -193,15 +174,15 @@ impl Sources {
         }
         // Their number has no limit of its own: the account only counts them.
         let _ = accounts.charge(user, Resource::Registrations, 1);
-        self.last = self.last.saturating_add(1);
-        let (number, key) = (self.last, SourceKey(producer.id, self.last));
+        self.last = self.last.next();
+        let id = self.last;
         if own_id != 0 {
-            producer.own_ids.insert(own_id, number);
+            producer.own_ids.insert(own_id, id);
         }
-        producer.sources.insert((source.name.clone(), number), producer.id);
-        self.by_name.insert((source.name.clone(), number), producer.id);
-        self.by_key.insert(key, source);
-        Ok(key)
+        producer.sources.insert((source.name.clone(), id), ());
+        self.by_name.insert((source.name.clone(), id), ());
+        self.by_id.insert(id, source);
+        Ok(id)
     }
 
     /// Replaces a descriptor. Running instances keep what they were set up with.
@@ -214,8 +195,7 @@ impl Sources {
         let Context { accounts, out, .. } = cx;
         let own_id = descriptor.id.unwrap_or(0);
         let name = descriptor.name.as_deref().unwrap_or_default();
-        let number = producer.own_ids.get(&own_id).copied();
-        let source = number.and_then(|n| self.by_key.get_mut(&SourceKey(producer.id, n)));
+        let source = producer.own_ids.get(&own_id).and_then(|id| self.by_id.get_mut(id));
         let Some(source) = source.filter(|source| *source.name == *name) else {
             let shown = clip_to(name, limits::LEDGER_NAME_BYTES_MAX);
             let text =
@@ -237,20 +217,21 @@ impl Sources {
     }
 
     /// The oldest registration of that name by that producer.
-    pub(crate) fn find(&self, producer: &Producer, name: &str) -> Option<SourceKey> {
-        let ((_, number), id) = of_name(&producer.sources, name).next()?;
-        Some(SourceKey(*id, *number))
+    pub(crate) fn find(&self, producer: &Producer, name: &str) -> Option<SourceId> {
+        let name: Arc<str> = name.into();
+        let range = (name.clone(), SourceId::NONE)..=(name, SourceId::MAX);
+        producer.sources.range(range).next().map(|((_, id), ())| *id)
     }
 
     /// Removes one registration of a producer.
-    pub(crate) fn unregister(&mut self, producer: &mut Producer, cx: &mut Context, key: SourceKey) {
+    pub(crate) fn unregister(&mut self, producer: &mut Producer, cx: &mut Context, id: SourceId) {
         cx.spend(ENTRIES);
-        let Some(source) = self.by_key.remove(&key) else { return };
+        let Some(source) = self.by_id.remove(&id) else { return };
         let user = User::of(&producer.peer);
         cx.accounts.release(user, Resource::SourcesAndWriters, source.bytes());
         cx.accounts.release(user, Resource::Registrations, 1);
         producer.own_ids.remove(&source.own_id);
-        let by_name = (source.name, key.1);
+        let by_name = (source.name, id);
         self.by_name.remove(&by_name);
         producer.sources.remove(&by_name);
     }
@@ -262,20 +243,12 @@ impl Sources {
         end: u64,
         cx: &mut Context,
     ) -> bool {
-        while let Some(((_, number), id)) = producer.sources.pop_first() {
-            self.unregister(producer, cx, SourceKey(id, number));
+        while let Some(((_, id), ())) = producer.sources.pop_first() {
+            self.unregister(producer, cx, id);
             if cx.work >= end {
                 return producer.sources.is_empty();
             }
         }
         true
     }
-}
-
-fn of_name<'a>(
-    sources: &'a ByName,
-    name: &str,
-) -> impl Iterator<Item = (&'a (Arc<str>, u64), &'a ProducerId)> + use<'a> {
-    let name: Arc<str> = name.into();
-    sources.range((name.clone(), 0)..=(name, u64::MAX))
 }

@@ -81,7 +81,7 @@
 //! | `query`, `user_accounts`, `shell_accounts` | questions about the service; what each user has |
 //! | `session/` | the life of a session, from its config to its end |
 //! | `buffer/`, `filter/`, `compress/`, `packet/` | below the files here: each says what it is |
-//! | `limits`, `sort`, `free_id` | the bounds; sorts what is nearly sorted; ids of 16 bits |
+//! | `limits`, `sort`, `ids` | the bounds; sorts what is nearly sorted; ids |
 //! | `test_hooks` | what simulations see of the service beside its effects |
 //!
 //! Trust: a producer is hostile; a consumer is trusted with data of its user, but not with the life of the service.
@@ -119,7 +119,7 @@ mod data_sources;
 mod effect_queue;
 mod error;
 mod expression;
-mod free_id;
+mod ids;
 mod input;
 mod ledger;
 mod leftovers;

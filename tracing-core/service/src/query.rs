@@ -150,10 +150,10 @@ impl StateSources<'_> {
             query.position = QueryPosition::Sources(None);
         }
         if let QueryPosition::Sources(after) = &mut query.position {
-            for (key, source) in self.sources.iter_after(after.take()) {
+            for (id, source) in self.sources.iter_after(after.take()) {
                 add_source(source, parts, out);
                 if parts.are_a_window() {
-                    *after = Some((source.name.clone(), key));
+                    *after = Some((source.name.clone(), id));
                     return false;
                 }
             }

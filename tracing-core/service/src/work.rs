@@ -23,6 +23,7 @@ use protos::CommitDataRequest;
 
 use crate::accounts::User;
 use crate::error::SessionError;
+use crate::ids::SourceId;
 use crate::ledger::Loss;
 use crate::limits;
 use crate::matching::Matches;
@@ -76,11 +77,11 @@ pub(crate) enum Todo {
 /// The set-up of the data sources that a config asks for.
 #[derive(Debug, Default)]
 pub(crate) struct SetUp {
-    /// Where it goes on: the index in the config, and the number of the registration that was done last.
+    /// Where it goes on: the index in the config, and the registration that was done last.
     pub(crate) index: usize,
-    pub(crate) after: u64,
+    pub(crate) after: SourceId,
     /// The last registration that it is for; later ones are set up when they come.
-    pub(crate) last: u64,
+    pub(crate) last: SourceId,
     /// For a config that was changed: what is set up already, by index in the config.
     pub(crate) served: Option<BlockSet<(usize, ProducerId)>>,
 }
@@ -88,8 +89,7 @@ pub(crate) struct SetUp {
 /// Where the set-up of a new registration goes on.
 #[derive(Debug)]
 pub(crate) struct NewSource {
-    /// The number of the registration.
-    pub(crate) number: u64,
+    pub(crate) id: SourceId,
     pub(crate) session: SessionId,
     /// In the config of the session.
     pub(crate) index: usize,
@@ -99,13 +99,13 @@ pub(crate) struct NewSource {
 
 impl NewSource {
     /// The beginning of the set-up of a registration.
-    pub(crate) fn new(number: u64) -> Self {
-        Self { number, session: SessionId::new(0), index: 0, refused: None }
+    pub(crate) fn new(id: SourceId) -> Self {
+        Self { id, session: SessionId::new(0), index: 0, refused: None }
     }
 
     /// The beginning for a registration that was refused.
     pub(crate) fn refused(loss: Loss) -> Self {
-        Self { refused: Some(Box::new(loss)), ..Self::new(0) }
+        Self { refused: Some(Box::new(loss)), ..Self::new(SourceId::NONE) }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::Service;
 use crate::buffer::TraceBuffer;
-use crate::data_sources::{SourceKey, Unregistered};
+use crate::data_sources::Unregistered;
 use crate::effect_queue::Caller;
+use crate::ids::SourceId;
 use crate::ledger::{Amount, Loss, Reason};
 use crate::limits;
 use crate::matching::Matches;
@@ -88,8 +89,8 @@ impl Service {
             }
             Request::UnregisterDataSource(r) => {
                 let name = r.data_source_name.unwrap_or_default();
-                if let Some(key) = self.sources.find(producer, &name) {
-                    self.sources.unregister(producer, cx, key);
+                if let Some(source) = self.sources.find(producer, &name) {
+                    self.sources.unregister(producer, cx, source);
                     return self.remove(id, call, name, left);
                 }
             }
@@ -142,7 +143,6 @@ impl Service {
         left: u64,
     ) {
         let end = self.cx.work.saturating_add(left);
-        let key = SourceKey::new(id, at.number);
         let (sources, cx) = (&self.sources, &mut self.cx);
         let (producers, consumers) = (&mut self.producers, &mut self.consumers);
         for session in self.sessions.values_mut().filter(|s| s.id >= at.session) {
@@ -151,7 +151,7 @@ impl Service {
             let next = match &at.refused {
                 Some(loss) => set_up::note_refused_registration(session, loss, piece, cx),
                 None => set_up::set_up_registration(
-                    session, key, piece, sources, producers, consumers, cx,
+                    session, at.id, piece, sources, producers, consumers, cx,
                 ),
             };
             if let Some(index) = next {
@@ -283,15 +283,15 @@ impl Service {
 /// Notes for the producer whether there was a place for a registration. Returns where its set-up begins, also if there
 /// was none.
 fn note_registered(
-    registered: Result<SourceKey, Unregistered>,
+    registered: Result<SourceId, Unregistered>,
     descriptor: &DataSourceDescriptor,
     producer: &mut Producer,
 ) -> Option<NewSource> {
     match registered {
-        Ok(key) => {
+        Ok(id) => {
             // There was no place for it before.
             producer.unregistered.remove(descriptor.name.as_deref().unwrap_or_default());
-            Some(NewSource::new(key.number()))
+            Some(NewSource::new(id))
         }
         Err(Unregistered::Full(name)) => {
             let is_short = name.len() <= limits::LEDGER_NAME_BYTES_MAX;

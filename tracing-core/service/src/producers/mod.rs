@@ -13,7 +13,7 @@ use protozero::Message as _;
 use super::accounts::{Accounts, Resource, User};
 use super::context::Context;
 use super::effect_queue::{Caller, EffectQueue};
-use super::free_id::free_id;
+use super::ids::{SourceId, free_id};
 use super::ledger::{Loss, LossOwner, Reason};
 use super::leftovers::Leftovers;
 use super::log_limiter::LogLimiter;
@@ -34,8 +34,8 @@ mod memory;
 
 use memory::{SmbHints, Touched};
 
-/// Registrations by name and number, oldest first.
-pub(crate) type ByName = BlockMap<(Arc<str>, u64), ProducerId>;
+/// Registrations by name, oldest first.
+pub(crate) type ByName = BlockMap<(Arc<str>, SourceId), ()>;
 
 /// A connection to the producer socket.
 #[derive(Debug)]
@@ -72,8 +72,8 @@ pub(crate) struct Producer {
     pub(crate) writers: BlockMap<WriterId, BufferId>,
     /// What it registered, by name and then oldest first.
     pub(crate) sources: ByName,
-    /// The registrations to which the producer gave a number: that number, and ours.
-    pub(crate) own_ids: BlockMap<u64, u64>,
+    /// The registrations to which the producer gave a number, by that number.
+    pub(crate) own_ids: BlockMap<u64, SourceId>,
     /// Names of some that it could not register.
     pub(crate) unregistered: BlockSet<Arc<str>>,
     /// The others.

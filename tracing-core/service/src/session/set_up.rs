@@ -10,7 +10,7 @@ use protozero::Message as _;
 
 use super::changing::Changing;
 use super::config::{name_of, stop_timeout_ms, target_buffer};
-use super::instance::Instance;
+use super::instance::{Instance, InstanceKey};
 use super::life::{SessionState, SetUpWait};
 use super::quota::{Full, Owner};
 use super::start;
@@ -19,8 +19,9 @@ use crate::accounts::User;
 use crate::command_queue::{Change, Command};
 use crate::consumers::Consumers;
 use crate::context::Context;
-use crate::data_sources::{Source, SourceKey, Sources};
+use crate::data_sources::{Source, Sources};
 use crate::error::SessionError;
+use crate::ids::SourceId;
 use crate::ledger::{Amount, Loss, Reason};
 use crate::limits;
 use crate::matching::BUDGET_EXCEEDED;
@@ -28,7 +29,7 @@ use crate::name_sketch::NameBit;
 use crate::producers::{Producer, Producers};
 use crate::step::Step;
 use crate::work::{Piece, SetUp};
-use abi::ids::{BufferId, InstanceId, SessionId};
+use abi::ids::{BufferId, SessionId};
 use abi::map::{BlockMap, BlockSet};
 use abi::sync::Arc;
 
@@ -47,17 +48,17 @@ fn is_open(session: &Session) -> bool {
 /// of the config. Returns the index to go on with, if there is one.
 pub(crate) fn set_up_registration(
     session: &mut Session,
-    key: SourceKey,
+    id: SourceId,
     piece: Piece,
     sources: &Sources,
     producers: &mut Producers,
     consumers: &mut Consumers,
     cx: &mut Context,
 ) -> Option<usize> {
-    if !is_open(session) || key.number() <= session.known_sources {
+    if !is_open(session) || id <= session.known_sources {
         return None;
     }
-    let source = sources.get(key)?;
+    let source = sources.get(id)?;
     for index in piece.from..session.config.data_sources.len() {
         if cx.work >= piece.work_end {
             return Some(index);
@@ -65,7 +66,7 @@ pub(crate) fn set_up_registration(
         cx.spend(limits::WORK_PER_NAME);
         if source_name(session, index) == &*source.name {
             cx.spend(limits::WORK_PER_ENTRY);
-            set_up_and_start_instance(session, index, key, sources, producers, consumers, cx);
+            set_up_and_start_instance(session, index, id, sources, producers, consumers, cx);
         }
     }
     None
@@ -153,23 +154,25 @@ pub(crate) fn continue_set_up(
             return false;
         }
         cx.spend(limits::WORK_PER_ENTRY);
-        for key in sources.of_name_after(source_name(session, job.index), job.after) {
-            if key.number() > job.last {
+        for id in sources.of_name_after(source_name(session, job.index), job.after) {
+            if id > job.last {
                 break;
             }
             if cx.work >= end {
                 return false;
             }
-            job.after = key.number();
+            job.after = id;
             cx.spend(limits::WORK_PER_ENTRY);
-            let is_served = |served: &BlockSet<_>| served.contains(&(job.index, key.producer()));
+            let is_served = |served: &BlockSet<_>| {
+                sources.get(id).is_some_and(|s| served.contains(&(job.index, s.producer)))
+            };
             if !job.served.as_ref().is_some_and(is_served) {
                 set_up_and_start_instance(
-                    session, job.index, key, sources, producers, consumers, cx,
+                    session, job.index, id, sources, producers, consumers, cx,
                 );
             }
         }
-        (job.index, job.after) = (job.index.saturating_add(1), 0);
+        (job.index, job.after) = (job.index.saturating_add(1), SourceId::NONE);
     }
     true
 }
@@ -178,17 +181,17 @@ pub(crate) fn continue_set_up(
 fn set_up_and_start_instance(
     session: &mut Session,
     index: usize,
-    key: SourceKey,
+    id: SourceId,
     sources: &Sources,
     producers: &mut Producers,
     consumers: &mut Consumers,
     cx: &mut Context,
 ) {
-    let id = set_up_instance(session, index, key, sources, producers, consumers, cx);
-    if let Some(id) = id
+    let key = set_up_instance(session, index, id, sources, producers, consumers, cx);
+    if let Some(key) = key
         && session.state() == SessionState::Started
     {
-        start::start_instance(session, (key.producer(), id), producers, consumers, cx);
+        start::start_instance(session, key, producers, consumers, cx);
     }
 }
 
@@ -196,13 +199,13 @@ fn set_up_and_start_instance(
 pub(crate) fn set_up_instance(
     session: &mut Session,
     index: usize,
-    key: SourceKey,
+    source_id: SourceId,
     sources: &Sources,
     producers: &mut Producers,
     consumers: &mut Consumers,
     cx: &mut Context,
-) -> Option<InstanceId> {
-    let source = sources.get(key)?;
+) -> Option<InstanceKey> {
+    let source = sources.get(source_id)?;
     // First of all: one producer and one config can make hundreds of thousands of matches.
     if session.instances.len() >= cx.config.limits.instances_per_session_max {
         let producer = producers.get(source.producer)?;
@@ -212,7 +215,8 @@ pub(crate) fn set_up_instance(
     let lockdown = producers.lockdown;
     let producer = producers.get_mut(source.producer).filter(|producer| !producer.gone)?;
     if lockdown && producer.peer.uid != cx.config.uid {
-        return lock_out(session, index, producer, source, cx);
+        lock_out(session, index, producer, source, cx);
+        return None;
     }
     let user = User::of(&producer.peer);
     let is_unlimited = cx.accounts.is_unlimited_in(session.uid, user);
@@ -253,6 +257,7 @@ pub(crate) fn set_up_instance(
     producer.command(&mut cx.out, Command::Instance(session.id, id, change));
     let name = producer.name.clone();
     let instance = Instance::new(id, source, name, index, buffer_index, owner, config);
+    let key = instance.key();
     consumers.note_instance_state(session.consumer, &instance);
     session.add_producer(producer, cx);
     session.instances.insert(instance);
@@ -261,7 +266,7 @@ pub(crate) fn set_up_instance(
         let text = "as many data source instances as there may be; others are not set up";
         cx.out.error(format!("session {}: {text}", session.id));
     }
-    Some(id)
+    Some(key)
 }
 
 /// A data source that the config asks for is not set up.
@@ -283,11 +288,10 @@ fn lock_out(
     producer: &mut Producer,
     source: &Source,
     cx: &mut Context,
-) -> Option<InstanceId> {
+) {
     if is_asked_for(session, index, producer, source, cx) {
         lose_instance(session, producer, source, Reason::LockedOut, cx);
     }
-    None
 }
 
 /// Whether a session has room for an instance with a config of so many bytes; else the log and the ledger say it.

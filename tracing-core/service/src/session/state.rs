@@ -18,6 +18,7 @@ use crate::accounts::{Accounts, BufferCharge};
 use crate::context::Context;
 use crate::error::SessionError;
 use crate::filter::TraceFilter;
+use crate::ids::SourceId;
 use crate::ledger::{Amount, Ledger, Loss, OfSession, Reason};
 use crate::limits::{self, Limits};
 use crate::matching::clip_name;
@@ -63,8 +64,8 @@ pub(crate) struct Session {
     /// (least, most significant half)
     pub(crate) uuid: (i64, i64),
     pub(crate) life: Life,
-    /// The number of the last registration that its set-up looks at.
-    pub(crate) known_sources: u64,
+    /// The last registration that its set-up looks at.
+    pub(crate) known_sources: SourceId,
     /// What it does in pieces.
     pub(crate) work: Work,
     /// What its timers may cause.
@@ -129,7 +130,7 @@ impl Session {
             encoded: SortedMap::new(),
             uuid,
             life: Life::new(),
-            known_sources: 0,
+            known_sources: SourceId::NONE,
             work: Work::default(),
             timer_allowance: Allowance::default(),
             buffers: Vec::new(),
