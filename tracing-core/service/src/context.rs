@@ -5,7 +5,7 @@ use super::accounts::{Accounts, User};
 use super::effect_queue::EffectQueue;
 use super::matching::{MatchCost, RegexBudget};
 use super::step::Step;
-use super::timers::{Clock, TimerKind, Timers};
+use super::timers::{Clock, Timer, Timers};
 use crate::config::ServiceConfig;
 use crate::limits;
 use abi::ids::{CloneId, FlushId, InstanceId, ShellToken};
@@ -165,18 +165,18 @@ impl Context {
     }
 
     /// Sets a timer of the monotonic clock.
-    pub(crate) fn set_timer_ms(&mut self, delay_ms: u64, kind: TimerKind, id: u64) {
-        self.set_timer_ms_on(Clock::Monotonic, delay_ms, kind, id);
+    pub(crate) fn set_timer_ms(&mut self, delay_ms: u64, timer: Timer) {
+        self.set_timer_ms_on(Clock::Monotonic, delay_ms, timer);
     }
 
     /// Sets a timer of any clock.
-    pub(crate) fn set_timer_ms_on(&mut self, clock: Clock, ms: u64, kind: TimerKind, id: u64) {
-        self.timers.set_in(&self.now, clock, ms.saturating_mul(1_000_000), kind, id);
+    pub(crate) fn set_timer_ms_on(&mut self, clock: Clock, ms: u64, timer: Timer) {
+        self.timers.set_in(&self.now, clock, ms.saturating_mul(1_000_000), timer);
     }
 
     /// Sets a timer to the next multiple of a period.
-    pub(crate) fn set_aligned_timer(&mut self, period_ms: u64, kind: TimerKind, id: u64) {
-        self.timers.set_aligned(&self.now, period_ms, kind, id);
+    pub(crate) fn set_aligned_timer(&mut self, period_ms: u64, timer: Timer) {
+        self.timers.set_aligned(&self.now, period_ms, timer);
     }
 }
 

@@ -23,7 +23,7 @@ use super::session::snapshot_hits::SnapshotHit;
 use super::session::state::{Session, Sessions};
 use super::session::trigger_config::TriggerMode;
 use super::step::Step;
-use super::timers::TimerKind;
+use super::timers::Timer;
 use super::trigger_history::TriggerHistory;
 use super::work::Piece;
 use crate::accounts::User;
@@ -203,7 +203,7 @@ fn handle_hit(session: &mut Session, hit: TriggerHit, producer: &mut Producer, c
             cx.then(Step::Start(id));
         }
         (TriggerMode::Stop, SessionState::Configured | SessionState::Started) if first => {
-            cx.set_timer_ms(delay_ms, TimerKind::TriggerStop, id.get());
+            cx.set_timer_ms(delay_ms, Timer::TriggerStop(id));
         }
         (TriggerMode::Clone, _) => delay_snapshot(session, hit, producer, cx),
         _ => {}
@@ -222,7 +222,7 @@ fn delay_snapshot(
     if session.snapshot_hits.len() < max {
         let (timer, delay_ms) = (cx.next_number(), hit.delay_ms);
         session.snapshot_hits.delay(timer, SnapshotHit { hit, loss });
-        return cx.set_timer_ms(delay_ms, TimerKind::CloneHit, timer);
+        return cx.set_timer_ms(delay_ms, Timer::CloneHit(timer));
     }
     session.add_loss(loss, cx);
     let text = format_args!(
@@ -265,7 +265,7 @@ pub(crate) fn tell_hits(session: &mut Session, consumers: &mut Consumers, cx: &m
 /// end, or their snapshots are lost while the ledger can still be read.
 pub(crate) fn end_hits(session: &mut Session, consumers: &mut Consumers, cx: &mut Context) {
     for timer in session.snapshot_hits.end_delays() {
-        cx.timers.cancel(TimerKind::CloneHit, timer);
+        cx.timers.cancel(Timer::CloneHit(timer));
     }
     // The consumer of a session that is being freed could not clone it. Nor can one whose file is being closed.
     if session.life.is_reachable() && session.file.is_none() {

@@ -1,11 +1,13 @@
 //! Timers that are due. A session pays for what its timers cause, from an allowance of its own.
 
 use super::Service;
+use crate::context::Context;
 use crate::limits;
+use crate::session::state::Session;
 use crate::session::{clear, file_copy, flush, start, stop, write};
-use crate::timers::TimerKind;
+use crate::timers::Timer;
 use crate::triggers;
-use abi::ids::{CloneId, FlushId, SessionId};
+use abi::ids::SessionId;
 
 impl Service {
     /// Does what is due, at least one thing, until a turn's share of work is done. What is left stays due.
@@ -14,20 +16,20 @@ impl Service {
         let end = self.cx.work.saturating_add(self.work_queue.per_turn);
         let mut is_first = true;
         while (is_first || self.cx.work < end)
-            && let Some((kind, id)) = self.cx.timers.pop_due(&now)
+            && let Some(timer) = self.cx.timers.pop_due(&now)
         {
             is_first = false;
-            let owner = self.owner_of_timer(kind, id);
+            let owner = self.session_of_timer(timer);
             let uid = owner.and_then(|owner| self.sessions.get(owner)).map(|session| session.uid);
             self.cx.out.about = uid;
             let left = owner.map_or(u64::MAX, |owner| self.left_for_timers(owner));
             // Only periodic requests to producers are put off. A file is written ten times a second at most.
-            if left == 0 && matches!(kind, TimerKind::Flush | TimerKind::ClearState) {
-                self.cx.set_timer_ms(limits::TIMER_PUT_OFF_MS, kind, id);
+            if left == 0 && matches!(timer, Timer::Flush(_) | Timer::ClearState(_)) {
+                self.cx.set_timer_ms(limits::TIMER_PUT_OFF_MS, timer);
                 continue;
             }
             let before = self.cx.unpaid_work();
-            self.handle_timer(kind, id);
+            self.handle_timer(timer);
             self.run_steps();
             let cost = self.cx.unpaid_work().saturating_sub(before);
             if let Some(session) = owner.and_then(|owner| self.sessions.get_mut(owner)) {
@@ -44,43 +46,57 @@ impl Service {
     }
 
     /// The session that wants a timer. What other timers log names its user itself.
-    fn owner_of_timer(&self, kind: TimerKind, id: u64) -> Option<SessionId> {
-        match kind {
-            TimerKind::CloneCopy | TimerKind::CloneHit => None,
-            TimerKind::FlushTimeout => {
-                flush::session_of(FlushId::new(id), &self.sessions).map(|session| session.id)
+    fn session_of_timer(&self, timer: Timer) -> Option<SessionId> {
+        match timer {
+            Timer::CloneCopy(_) | Timer::CloneHit(_) => None,
+            Timer::FlushTimeout(id) => {
+                flush::session_of(id, &self.sessions).map(|session| session.id)
             }
-            _ => Some(SessionId::new(id)),
+            Timer::StopTimeout(id)
+            | Timer::FileStall(id)
+            | Timer::TriggerTimeout(id)
+            | Timer::TriggerStop(id)
+            | Timer::Duration(id)
+            | Timer::SlowStart(id)
+            | Timer::Snapshot(id)
+            | Timer::FileWrite(id)
+            | Timer::Flush(id)
+            | Timer::ClearState(id) => Some(id),
         }
     }
 
     /// Hands a timer that is due to its owner.
-    fn handle_timer(&mut self, kind: TimerKind, id: u64) {
-        let cx = &mut self.cx;
-        match kind {
-            TimerKind::FlushTimeout => {
-                return flush::handle_timeout(FlushId::new(id), &self.sessions, cx);
+    fn handle_timer(&mut self, timer: Timer) {
+        let (sessions, cx) = (&mut self.sessions, &mut self.cx);
+        let mut of_session = |id, handle: fn(&mut Session, &mut Context)| {
+            if let Some(session) = sessions.get_mut(id) {
+                handle(session, cx);
             }
-            TimerKind::CloneCopy => return file_copy::handle_copy_timeout(CloneId::new(id), cx),
-            TimerKind::CloneHit => {
-                let (sessions, consumers) = (&mut self.sessions, &mut self.consumers);
-                return triggers::handle_clone_hit_timer(id, sessions, consumers, cx);
+        };
+        match timer {
+            Timer::FlushTimeout(id) => flush::handle_timeout(id, sessions, cx),
+            Timer::CloneCopy(id) => file_copy::handle_copy_timeout(id, cx),
+            Timer::CloneHit(number) => {
+                triggers::handle_clone_hit_timer(number, sessions, &mut self.consumers, cx);
             }
-            _ => {}
-        }
-        let Some(session) = self.sessions.get_mut(SessionId::new(id)) else { return };
-        match kind {
-            TimerKind::FlushTimeout | TimerKind::CloneCopy | TimerKind::CloneHit => {}
-            TimerKind::StopTimeout => stop::handle_stop_timeout(session, cx),
-            TimerKind::FileStall => stop::handle_file_stall(session, cx),
-            TimerKind::TriggerTimeout => stop::handle_trigger_timeout(session, cx),
-            TimerKind::TriggerStop => cx.then(stop::flush_and_disable(session.id)),
-            TimerKind::Duration => stop::handle_duration_end(session, cx),
-            TimerKind::SlowStart => start::handle_slow_start_timer(session, cx),
-            TimerKind::Snapshot => start::take_snapshot(session, cx),
-            TimerKind::FileWrite => write::handle_timer(session, cx),
-            TimerKind::Flush => flush::handle_timer(session, cx),
-            TimerKind::ClearState => clear::handle_timer(session, &mut self.producers, cx),
+            Timer::StopTimeout(id) => of_session(id, stop::handle_stop_timeout),
+            Timer::FileStall(id) => of_session(id, stop::handle_file_stall),
+            Timer::TriggerTimeout(id) => {
+                of_session(id, |s, cx| stop::handle_trigger_timeout(s, cx))
+            }
+            Timer::TriggerStop(id) => {
+                of_session(id, |s, cx| cx.then(stop::flush_and_disable(s.id)))
+            }
+            Timer::Duration(id) => of_session(id, |s, cx| stop::handle_duration_end(s, cx)),
+            Timer::SlowStart(id) => of_session(id, start::handle_slow_start_timer),
+            Timer::Snapshot(id) => of_session(id, start::take_snapshot),
+            Timer::FileWrite(id) => of_session(id, |s, cx| write::handle_timer(s, cx)),
+            Timer::Flush(id) => of_session(id, |s, cx| flush::handle_timer(s, cx)),
+            Timer::ClearState(id) => {
+                if let Some(session) = sessions.get(id) {
+                    clear::handle_timer(session, &mut self.producers, cx);
+                }
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::command_queue::Command;
 use crate::context::Context;
 use crate::limits;
 use crate::producers::Producers;
-use crate::timers::TimerKind;
+use crate::timers::Timer;
 use abi::ids::{BufferId, InstanceId, ProducerId};
 use abi::map::BlockMap;
 
@@ -20,7 +20,7 @@ pub(crate) fn handle_timer(session: &Session, producers: &mut Producers, cx: &mu
     let config = session.config.incremental_state_config.as_ref();
     let period_ms = config.and_then(|c| c.clear_period_ms).unwrap_or(0);
     debug_assert!(session.state() == SessionState::Started, "the timer ends with the recording");
-    cx.set_aligned_timer(period_ms.into(), TimerKind::ClearState, session.id.get());
+    cx.set_aligned_timer(period_ms.into(), Timer::ClearState(session.id));
     spend(session, cx);
     clear(session, None, producers, cx);
 }

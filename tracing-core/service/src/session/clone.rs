@@ -35,7 +35,7 @@ use crate::error::{CloneError, SessionError};
 use crate::ledger::{Amount, OfSession};
 use crate::limits;
 use crate::step::Step;
-use crate::timers::TimerKind;
+use crate::timers::Timer;
 use crate::work::Piece;
 use abi::ids::{BufferId, ClientId, CloneId, FileId, SessionId};
 use abi::map::SortedMap;
@@ -235,7 +235,7 @@ impl Clones {
             clone_file = Some(CloneFile::Copying);
             self.file_copies.insert(to, clone_id);
             cx.out.copy_file(from.id, to);
-            cx.set_timer_ms(limits::CLONE_COPY_TIMEOUT_MS, TimerKind::CloneCopy, clone_id.get());
+            cx.set_timer_ms(limits::CLONE_COPY_TIMEOUT_MS, Timer::CloneCopy(clone_id));
         }
         file.close(&mut cx.out);
         let clone = PendingClone {

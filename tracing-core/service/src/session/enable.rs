@@ -34,7 +34,7 @@ use crate::input::FileError;
 use crate::limits;
 use crate::producers::Producers;
 use crate::step::Step;
-use crate::timers::TimerKind;
+use crate::timers::Timer;
 use crate::work::SetUp;
 use abi::ids::{ClientId, FileId, SessionId, ShellToken};
 use abi::sync::Arc;
@@ -476,7 +476,7 @@ pub(crate) fn finish_set_up(session: &mut Session, consumers: &mut Consumers, cx
     } else if session.triggers.mode == TriggerMode::Start {
         let trigger = session.config.trigger_config.as_ref();
         let wait_ms = trigger.and_then(|t| t.trigger_timeout_ms).unwrap_or(0).into();
-        cx.set_timer_ms(wait_ms, TimerKind::TriggerTimeout, session.id.get());
+        cx.set_timer_ms(wait_ms, Timer::TriggerTimeout(session.id));
     } else if !session.config.deferred_start.unwrap_or(false) {
         cx.then(Step::Start(id));
     }

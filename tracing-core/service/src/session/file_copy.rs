@@ -10,7 +10,7 @@ use crate::error::{CloneError, SessionError};
 use crate::input::FileError;
 use crate::limits;
 use crate::step::Step;
-use crate::timers::TimerKind;
+use crate::timers::Timer;
 use abi::ids::{CloneId, FileId, SessionId};
 
 impl Clones {
@@ -22,7 +22,7 @@ impl Clones {
         cx: &mut Context,
     ) -> Option<Result<(), FileError>> {
         let Some(clone_id) = self.file_copies.remove(&file) else { return Some(result) };
-        cx.timers.cancel(TimerKind::CloneCopy, clone_id.get());
+        cx.timers.cancel(Timer::CloneCopy(clone_id));
         let clone = self.pending.get_mut(&clone_id)?;
         match result {
             Ok(()) => {
@@ -40,7 +40,7 @@ impl Clones {
 
     /// Stops the copy of a file for a clone that is given up.
     pub(super) fn abandon_file_copy(&mut self, clone_id: CloneId, cx: &mut Context) {
-        cx.timers.cancel(TimerKind::CloneCopy, clone_id.get());
+        cx.timers.cancel(Timer::CloneCopy(clone_id));
         let of_clone = self.file_copies.iter().find(|(_, of)| **of == clone_id);
         if let Some(file) = of_clone.map(|(file, _)| *file) {
             self.file_copies.remove(&file);
@@ -52,7 +52,7 @@ impl Clones {
     pub(crate) fn limit_copy_time(&self, source: SessionId, cx: &mut Context) {
         for (clone_id, clone) in self.of_source(source) {
             if matches!(clone.file, Some(CloneFile::Copying)) {
-                cx.set_timer_ms(limits::CLONE_COPY_LAST_MS, TimerKind::CloneCopy, clone_id.get());
+                cx.set_timer_ms(limits::CLONE_COPY_LAST_MS, Timer::CloneCopy(clone_id));
             }
         }
     }

@@ -22,7 +22,7 @@ use crate::error::FlushError;
 use crate::limits;
 use crate::producers::{Producer, Producers};
 use crate::step::Step;
-use crate::timers::TimerKind;
+use crate::timers::Timer;
 use crate::work::ScrapeThen;
 use abi::flush_flags::FlushFlags;
 use abi::ids::{FlushId, InstanceId, ProducerId, SessionId};
@@ -89,7 +89,7 @@ pub(crate) fn flush(
     if is_answered {
         cx.then(Step::FinishFlush { session: id, flush });
     } else {
-        cx.set_timer_ms(timeout_ms, TimerKind::FlushTimeout, flush.get());
+        cx.set_timer_ms(timeout_ms, Timer::FlushTimeout(flush));
     }
 }
 
@@ -212,7 +212,7 @@ pub(crate) fn finish(
     producers: &mut Producers,
     cx: &mut Context,
 ) {
-    cx.timers.cancel(TimerKind::FlushTimeout, flush.get());
+    cx.timers.cancel(Timer::FlushTimeout(flush));
     let Some(pending) = session.flushes.remove(&flush) else { return };
     forget(flush, session.uid, &pending, producers, cx);
     let success = pending.waiting_for.is_empty();
@@ -284,7 +284,7 @@ pub(crate) fn continue_after(
 pub(crate) fn fail_all(session: &mut Session, producers: &mut Producers, cx: &mut Context) {
     for (flush, pending) in std::mem::take(&mut session.flushes) {
         forget(flush, session.uid, &pending, producers, cx);
-        cx.timers.cancel(TimerKind::FlushTimeout, flush.get());
+        cx.timers.cancel(Timer::FlushTimeout(flush));
         if let FlushThen::Reply(caller) = pending.then {
             cx.out.reject(caller);
         }
@@ -299,7 +299,7 @@ pub(crate) fn handle_timer(session: &Session, cx: &mut Context) {
         return;
     };
     let session = session.id;
-    cx.set_aligned_timer(period_ms, TimerKind::Flush, session.get());
+    cx.set_aligned_timer(period_ms, Timer::Flush(session));
     let (flags, then) = (FlushFlags::PERIODIC, FlushThen::Nothing);
     cx.then(Step::Flush { session, timeout_ms: 0, flags, then });
 }

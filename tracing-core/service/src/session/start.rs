@@ -13,7 +13,7 @@ use crate::ledger::{Loss, Reason};
 use crate::limits;
 use crate::producers::{Producer, Producers};
 use crate::step::Step;
-use crate::timers::{Clock, TimerKind};
+use crate::timers::{Clock, Timer};
 use abi::ids::{InstanceId, ProducerId};
 
 /// Starts a configured session; harmless if it was started before.
@@ -67,27 +67,27 @@ pub(crate) fn start_instances(
 pub(crate) const BEFORE_ALL: InstanceKey = (ProducerId::new(0), InstanceId::new(0));
 
 fn set_timers(session: &Session, cx: &mut Context) {
-    let (id, config) = (session.id.get(), &session.config);
-    cx.timers.cancel(TimerKind::TriggerTimeout, id);
+    let (id, config) = (session.id, &session.config);
+    cx.timers.cancel(Timer::TriggerTimeout(id));
     let duration_ms = u64::from(config.duration_ms.unwrap_or(0));
     if duration_ms > 0 {
         let suspend_aware = config.prefer_suspend_clock_for_duration.unwrap_or(false);
         let clock = if suspend_aware { Clock::Boot } else { Clock::Monotonic };
-        cx.set_timer_ms_on(clock, duration_ms, TimerKind::Duration, id);
+        cx.set_timer_ms_on(clock, duration_ms, Timer::Duration(id));
     }
     if let Some(file) = &session.file {
-        cx.set_aligned_timer(file.period_ms, TimerKind::FileWrite, id);
+        cx.set_aligned_timer(file.period_ms, Timer::FileWrite(id));
     }
     if let FlushStrategy::Periodic(period_ms) = session.strategy {
-        cx.set_aligned_timer(period_ms, TimerKind::Flush, id);
+        cx.set_aligned_timer(period_ms, Timer::Flush(id));
     }
     let clear = config.incremental_state_config.as_ref();
     let clear_ms = clear.and_then(|c| c.clear_period_ms).unwrap_or(0);
     if clear_ms > 0 {
-        cx.set_aligned_timer(clear_ms.into(), TimerKind::ClearState, id);
+        cx.set_aligned_timer(clear_ms.into(), Timer::ClearState(id));
     }
     if session.consumer.is_some() {
-        cx.set_timer_ms(limits::SLOW_START_MS, TimerKind::SlowStart, id);
+        cx.set_timer_ms(limits::SLOW_START_MS, Timer::SlowStart(id));
     }
 }
 
@@ -105,8 +105,8 @@ pub(crate) fn take_snapshot(session: &mut Session, cx: &mut Context) {
         Some(true) => Clock::Boot,
         _ => Clock::Monotonic,
     };
-    let (kind, id) = (TimerKind::Snapshot, session.id.get());
-    cx.timers.set_aligned_on(&cx.now, clock, period_ms, kind, id);
+    let timer = Timer::Snapshot(session.id);
+    cx.timers.set_aligned_on(&cx.now, clock, period_ms, timer);
     session.snapshot_clocks(&cx.now);
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn check_all_started(
     }
     session.all_started_reported = true;
     session.unread_events.add_lifecycle(Lifecycle::AllSourcesStarted, cx.now.boot_ns);
-    cx.timers.cancel(TimerKind::SlowStart, session.id.get());
+    cx.timers.cancel(Timer::SlowStart(session.id));
     session.snapshot_clocks(&cx.now);
     consumers.note_all_started(client);
 }

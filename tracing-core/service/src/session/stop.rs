@@ -29,7 +29,7 @@ use crate::ledger::{Amount, Loss, Reason};
 use crate::limits;
 use crate::producers::Producers;
 use crate::step::Step;
-use crate::timers::TimerKind;
+use crate::timers::Timer;
 use crate::work::{ScrapeThen, Todo};
 use abi::flush_flags::FlushFlags;
 use abi::ids::{ClientId, ProducerId, SessionId};
@@ -102,8 +102,9 @@ pub(crate) fn disable(session: &mut Session, immediate: bool, error: EndError, c
         SessionState::Configured => true,
         SessionState::Started => immediate,
     };
-    for kind in [TimerKind::Snapshot, TimerKind::Flush, TimerKind::ClearState] {
-        cx.timers.cancel(kind, session.id.get());
+    let id = session.id;
+    for timer in [Timer::Snapshot(id), Timer::Flush(id), Timer::ClearState(id)] {
+        cx.timers.cancel(timer);
     }
     begin_stop(session, immediate, cx);
 }
@@ -156,7 +157,7 @@ fn wait_for_stop(session: &mut Session, cx: &mut Context) {
     }
     let wait_ms = u64::from(stop_timeout_ms(&session.config));
     session.set_state(cx, SessionState::Stopping);
-    cx.set_timer_ms(wait_ms, TimerKind::StopTimeout, session.id.get());
+    cx.set_timer_ms(wait_ms, Timer::StopTimeout(session.id));
 }
 
 /// Tells one instance to stop. One that was told before has stopped now: the second round does not wait.
@@ -291,18 +292,19 @@ pub(crate) fn handle_scrape_end(session: &Session, cx: &mut Context) {
 
 /// Notes the end in the trace, and that it is to be reported.
 pub(crate) fn note_end(session: &mut Session, cx: &mut Context) {
-    for kind in [
-        TimerKind::TriggerTimeout,
-        TimerKind::TriggerStop,
-        TimerKind::StopTimeout,
-        TimerKind::Duration,
-        TimerKind::SlowStart,
-        TimerKind::Snapshot,
-        TimerKind::FileWrite,
-        TimerKind::Flush,
-        TimerKind::ClearState,
+    let id = session.id;
+    for timer in [
+        Timer::TriggerTimeout(id),
+        Timer::TriggerStop(id),
+        Timer::StopTimeout(id),
+        Timer::Duration(id),
+        Timer::SlowStart(id),
+        Timer::Snapshot(id),
+        Timer::FileWrite(id),
+        Timer::Flush(id),
+        Timer::ClearState(id),
     ] {
-        cx.timers.cancel(kind, session.id.get());
+        cx.timers.cancel(timer);
     }
     session.unread_events.add_lifecycle(Lifecycle::TracingDisabled, cx.now.boot_ns);
     session.end_report.note(None);
@@ -405,7 +407,7 @@ pub(crate) fn refuse_to_detach(
 
 /// Limits the time until the file of a freed session must take more bytes.
 pub(crate) fn limit_file_stall(id: SessionId, cx: &mut Context) {
-    cx.set_timer_ms(limits::FREED_FILE_STALL_MS, TimerKind::FileStall, id.get());
+    cx.set_timer_ms(limits::FREED_FILE_STALL_MS, Timer::FileStall(id));
 }
 
 /// The timer of that: the rest is dropped, and the session holds nothing any more.
@@ -429,7 +431,7 @@ pub(crate) fn handle_trigger_timeout(session: &Session, cx: &mut Context) {
 /// Cancels the timers that a session may have after its end.
 pub(crate) fn cancel_timers(session: &mut Session, cx: &mut Context) {
     for timer in session.snapshot_hits.end_delays() {
-        cx.timers.cancel(TimerKind::CloneHit, timer);
+        cx.timers.cancel(Timer::CloneHit(timer));
     }
-    cx.timers.cancel(TimerKind::FileStall, session.id.get());
+    cx.timers.cancel(Timer::FileStall(session.id));
 }

@@ -15,7 +15,7 @@ use crate::input::FileError;
 use crate::ledger::{Amount, OfSession};
 use crate::limits;
 use crate::step::Step;
-use crate::timers::{TimerKind, Timers};
+use crate::timers::{Timer, Timers};
 use abi::flush_flags::FlushFlags;
 use abi::ids::FileId;
 use abi::time::Now;
@@ -119,7 +119,7 @@ fn write_piece(
     timers: &mut Timers,
 ) -> bool {
     let (bytes, full) = sink.finish();
-    let id = session.id.get();
+    let id = session.id;
     if full {
         session.ledger.add_of_session(OfSession::FileFull, Amount::PERHAPS, now.boot_ns);
     }
@@ -127,7 +127,7 @@ fn write_piece(
     let after = file.after_pass(bytes.len(), full);
     out.pool.set_in_use(file.is_draining());
     if after.wait {
-        timers.set_aligned(now, file.period_ms, TimerKind::FileWrite, id);
+        timers.set_aligned(now, file.period_ms, Timer::FileWrite(id));
     }
     if let Some(sync) = after.write {
         out.write_file(file.id, bytes, sync, after.close);
