@@ -1,4 +1,4 @@
-//! Ids that the service gives out: how 16 bits are used again, and those of registrations.
+//! Ids that the service gives out: how 16 bits are used again, those of registrations, and those of traces.
 
 /// The next id after `last`, around the end, that is neither zero nor taken.
 pub(crate) fn free_id(last: u16, is_free: impl Fn(u16) -> bool) -> Option<u16> {
@@ -19,4 +19,13 @@ impl SourceId {
     pub(crate) fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
+}
+
+/// Names one trace among those of all services. That of a clone has the least significant half of its source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TraceUuid {
+    /// The least significant half.
+    pub lsb: i64,
+    /// The most significant half.
+    pub msb: i64,
 }

@@ -153,6 +153,8 @@ mod work;
 pub use self::compression_queue::BegunPass;
 pub use self::config::{ExtensionSet, HostInfo, RegionFactory, ServiceConfig};
 pub use self::core::Service;
+#[doc(hidden)]
+pub use self::ids::TraceUuid;
 pub use self::input::{Cut, FileError, Input, Peer};
 pub use self::output::{Boost, FileSync, LogLevel, Output, Rejected};
 pub use self::port::{ConsumerRequest, ProducerRequest};

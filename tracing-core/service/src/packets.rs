@@ -8,6 +8,7 @@ use super::session::events::{ConcurrentEvent, Lifecycle, SlowSources, TriggerHit
 use super::session::state::Session;
 use crate::config::HostInfo;
 use crate::config::ServiceConfig;
+use crate::ids::TraceUuid;
 use crate::sort::sort_by_time;
 use crate::{clocks, provenance};
 use abi::time::Now;
@@ -206,7 +207,7 @@ pub(crate) fn of_pass(
         packets.extend(triggers(maker, session));
     }
     if first {
-        let (lsb, msb) = session.uuid;
+        let TraceUuid { lsb, msb } = session.uuid;
         packets.push(maker.packet(None, |p| {
             p.trace_uuid().msb(msb).lsb(lsb);
         }));

@@ -9,6 +9,7 @@ use crate::accounts::{BufferCharge, Resource};
 use crate::buffer::{BufferLimits, Policy, TraceBuffer, Version};
 use crate::compression_queue::BegunPass;
 use crate::consumers::Consumer;
+use crate::ids::TraceUuid;
 use crate::ledger::OfSession;
 use crate::limits::{Limits, WRITER_BYTES};
 use crate::producers::Producer;
@@ -23,8 +24,8 @@ pub struct SessionView {
     pub uid: u32,
     /// The connection it belongs to.
     pub consumer: Option<ClientId>,
-    /// (least, most significant half). Clones share the first with their source.
-    pub uuid: (i64, i64),
+    /// Of its trace.
+    pub uuid: TraceUuid,
     /// As `TracingServiceState` spells it.
     pub state: &'static str,
     /// It waits for its file or a priority, and is not set up.

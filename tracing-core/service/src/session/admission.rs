@@ -4,6 +4,7 @@ use protos::TraceConfig;
 
 use super::config::Checked;
 use crate::effect_queue::EffectQueue;
+use crate::ids::TraceUuid;
 use abi::ids::{ClientId, FileId};
 use abi::sync::Arc;
 
@@ -12,7 +13,7 @@ use abi::sync::Arc;
 pub(crate) struct Admission {
     pub(crate) client: ClientId,
     pub(crate) uid: u32,
-    pub(crate) uuid: (i64, i64),
+    pub(crate) uuid: TraceUuid,
     pub(crate) config: Arc<TraceConfig>,
     pub(crate) checked: Checked,
     pub(crate) file: RequestFile,

@@ -11,6 +11,7 @@ use super::trigger_config::Triggers;
 use crate::compress::Codecs;
 use crate::error::ConfigError;
 use crate::filter::{FilterRules, TraceFilter};
+use crate::ids::TraceUuid;
 use crate::limits;
 use abi::ids::FileId;
 use abi::sync::Arc;
@@ -20,7 +21,7 @@ use protos::TraceConfig;
 #[derive(Debug)]
 pub(crate) struct Checking {
     pub(crate) uid: u32,
-    pub(crate) uuid: (i64, i64),
+    pub(crate) uuid: TraceUuid,
     pub(crate) config: Arc<TraceConfig>,
     /// Owned by the service until it is passed on or closed.
     pub(crate) file: Option<FileId>,
@@ -45,7 +46,7 @@ enum Stage {
 impl Checking {
     pub(crate) fn new(
         uid: u32,
-        uuid: (i64, i64),
+        uuid: TraceUuid,
         config: Arc<TraceConfig>,
         file: Option<FileId>,
     ) -> Self {

@@ -30,6 +30,7 @@ use crate::context::Context;
 use crate::data_sources::Sources;
 use crate::effect_queue::Caller;
 use crate::error::{ConfigError, OtherSessions, PriorityError, SessionError};
+use crate::ids::TraceUuid;
 use crate::input::FileError;
 use crate::limits;
 use crate::producers::Producers;
@@ -351,12 +352,15 @@ pub(crate) fn fail(
 }
 
 #[allow(deprecated, reason = "older peers still send them")]
-fn choose_uuid(config: &TraceConfig, cx: &mut Context) -> (i64, i64) {
-    let asked = (config.trace_uuid_lsb.unwrap_or(0), config.trace_uuid_msb.unwrap_or(0));
-    if asked != (0, 0) {
+fn choose_uuid(config: &TraceConfig, cx: &mut Context) -> TraceUuid {
+    let asked = TraceUuid {
+        lsb: config.trace_uuid_lsb.unwrap_or(0),
+        msb: config.trace_uuid_msb.unwrap_or(0),
+    };
+    if asked != TraceUuid::default() {
         return asked;
     }
-    (cx.random.next() as i64, cx.random.next() as i64)
+    TraceUuid { lsb: cx.random.next() as i64, msb: cx.random.next() as i64 }
 }
 
 /// Makes the checks that look at other sessions: names, semaphores, the time between sessions, and how many there are.

@@ -18,6 +18,7 @@ use crate::consumers::Consumers;
 use crate::context::Context;
 use crate::effect_queue::Caller;
 use crate::error::CloneError;
+use crate::ids::TraceUuid;
 use crate::limits::Limits;
 use crate::step::Step;
 use abi::ids::{BufferId, ClientId, CloneId, FileId, SessionId};
@@ -111,7 +112,7 @@ fn copy_for_clone(
     unread_events.sync_marker = false;
     unread_events.stats = true;
     unread_events.triggers_emitted = 0;
-    let uuid = (source.uuid.0, msb);
+    let uuid = TraceUuid { msb, ..source.uuid };
     let config = source.config.clone();
     let checked = Checked::default();
     let mut clone = Session::new(source.id, uid, client, config, uuid, checked, limits);
@@ -148,8 +149,8 @@ pub(crate) fn make_clone(
     }
     let response = CloneSessionResponse {
         success: Some(true),
-        uuid_msb: Some(session.uuid.1),
-        uuid_lsb: Some(session.uuid.0),
+        uuid_msb: Some(session.uuid.msb),
+        uuid_lsb: Some(session.uuid.lsb),
         was_write_into_file: Some(clone.file.is_some()),
         ..Default::default()
     };

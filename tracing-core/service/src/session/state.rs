@@ -18,7 +18,7 @@ use crate::accounts::{Accounts, BufferCharge};
 use crate::context::Context;
 use crate::error::SessionError;
 use crate::filter::TraceFilter;
-use crate::ids::SourceId;
+use crate::ids::{SourceId, TraceUuid};
 use crate::ledger::{Amount, Ledger, Loss, OfSession, Reason};
 use crate::limits::{self, Limits};
 use crate::matching::clip_name;
@@ -61,8 +61,7 @@ pub(crate) struct Session {
     pub(crate) config: Arc<TraceConfig>,
     /// For each data source of the config what its instances get, once one was set up: encoded, the same for all.
     pub(crate) encoded: SortedMap<usize, Bytes>,
-    /// (least, most significant half)
-    pub(crate) uuid: (i64, i64),
+    pub(crate) uuid: TraceUuid,
     pub(crate) life: Life,
     /// The last registration that its set-up looks at.
     pub(crate) known_sources: SourceId,
@@ -116,7 +115,7 @@ impl Session {
         uid: u32,
         consumer: ClientId,
         config: Arc<TraceConfig>,
-        uuid: (i64, i64),
+        uuid: TraceUuid,
         checked: Checked,
         limits: &Limits,
     ) -> Self {

@@ -124,7 +124,7 @@ impl World {
                         self.report.marks.event("a session was cloned for a trigger");
                     }
                     let lsb = response.uuid_lsb.unwrap_or(0);
-                    let source = self.sessions.all().find(|session| session.uuid.0 == lsb);
+                    let source = self.sessions.all().find(|session| session.uuid.lsb == lsb);
                     consumer.read_foreign(
                         source.map_or(&TraceConfig::default(), |source| &source.config),
                     );

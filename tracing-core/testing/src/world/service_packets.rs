@@ -20,7 +20,7 @@ use super::history::History;
 use super::model::Known;
 use super::sessions::Facts;
 use super::shape::Filter;
-use service::limits;
+use service::{TraceUuid, limits};
 
 const MARKER: &[u8] = b"\x82\x47\x7a\x76\xb2\x8d\x42\xba\x81\xdc\x33\x32\x6d\x57\xa0\x79";
 
@@ -93,7 +93,8 @@ impl ServicePacketCheck {
             }
             Some(Data::TraceUuid(uuid)) => {
                 let first = !std::mem::replace(&mut self.has_uuid, true);
-                let packet_uuid = (uuid.lsb.unwrap_or(0), uuid.msb.unwrap_or(0));
+                let (lsb, msb) = (uuid.lsb.unwrap_or(0), uuid.msb.unwrap_or(0));
+                let packet_uuid = TraceUuid { lsb, msb };
                 is(first && packet_uuid == session.uuid)
             }
             Some(Data::SystemInfo(info)) => {

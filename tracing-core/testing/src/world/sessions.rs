@@ -12,7 +12,7 @@ use protos::{
 
 use crate::marks::Marks;
 use abi::ids::{BufferId, ClientId, FileId, SessionId};
-use service::{Input, Service};
+use service::{Input, Service, TraceUuid};
 
 /// A session, running or ended.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Facts {
     /// The session that it was cloned from, through all clones; its own id if it is no clone.
     pub(super) origin: u64,
     pub(super) uid: u32,
-    pub(super) uuid: (i64, i64),
+    pub(super) uuid: TraceUuid,
     /// The config that the consumer of its origin asked for.
     pub(super) config: TraceConfig,
     /// When it was created, boot time in ns.
@@ -162,7 +162,7 @@ impl Sessions {
         let last = service.last_session().get();
         for id in self.last + 1..=last {
             let Some(view) = service.view(SessionId::new(id)) else { continue };
-            let source = self.by_id.values().find(|facts| facts.uuid.0 == view.uuid.0);
+            let source = self.by_id.values().find(|facts| facts.uuid.lsb == view.uuid.lsb);
             let asked = view.consumer.and_then(|client| self.asked.get(&client));
             let (origin, config) = match (source, asked) {
                 (Some(source), _) => {
