@@ -122,6 +122,8 @@ impl Service {
                 triggers::end_hits(session, consumers, cx);
             }
             Step::FinishFile(_) => write::finish(session, cx),
+            // The consumer reads when it is told.
+            Step::ReportEnd(id) if self.clones.may_give_back(id) => {}
             Step::ReportEnd(_) => stop::report_end(session, consumers, cx),
             Step::WriteFile(_) => write::begin(session, cx),
             Step::ContinueFile(id) => self.continue_file(id),
@@ -158,11 +160,12 @@ impl Service {
         }
     }
 
-    /// Writes into the file of a session, unless a clone takes a copy of it.
+    /// Writes into the file of a session, unless that waits for a clone.
     fn continue_file(&mut self, id: SessionId) {
         let totals = self.totals();
         let Self { cx, clones, sessions, producers, buffers, .. } = self;
-        let Some(session) = sessions.get_mut(id).filter(|_| !clones.holds_file(id)) else { return };
+        let session = sessions.get_mut(id).filter(|session| !clones.delays_file_of(session));
+        let Some(session) = session else { return };
         let (mut context, (out, timers)) = PassContext::new(cx, producers, buffers, totals);
         let is_full = write::write_passes(session, &mut context, out, timers);
         let bytes = context.cost_bytes as u64;

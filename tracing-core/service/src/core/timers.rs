@@ -80,6 +80,10 @@ impl Service {
                 triggers::handle_clone_hit_timer(number, sessions, &mut self.consumers, cx);
             }
             Timer::StopTimeout(id) => of_session(id, stop::handle_stop_timeout),
+            // It is not the file that takes nothing.
+            Timer::FileStall(id) if self.clones.may_give_back(id) => {
+                stop::limit_file_stall(id, cx);
+            }
             Timer::FileStall(id) => of_session(id, stop::handle_file_stall),
             Timer::TriggerTimeout(id) => {
                 of_session(id, |s, cx| stop::handle_trigger_timeout(s, cx))

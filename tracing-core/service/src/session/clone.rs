@@ -83,8 +83,22 @@ impl Clones {
     }
 
     /// Whether a clone takes a copy of the session's file, to which nothing may be written meanwhile.
-    pub(crate) fn holds_file(&self, id: SessionId) -> bool {
+    fn holds_file(&self, id: SessionId) -> bool {
         self.pending.values().any(|c| c.source == id && c.file.is_some() && !c.is_taken())
+    }
+
+    /// Whether a clone has taken packets of this session, and is not made yet: they may come back. The end of the session
+    /// waits for that, so that they are in its trace, or the ledger of it tells that they are lost. No peer makes that
+    /// long: flushes and copies of files have a timeout, and the rest is copied by the service.
+    pub(crate) fn may_give_back(&self, source: SessionId) -> bool {
+        self.of_source(source).any(|(_, clone)| clone.parts.values().any(Part::took_data))
+    }
+
+    /// Whether the file of this session gets nothing for now.
+    pub(crate) fn delays_file_of(&self, session: &Session) -> bool {
+        let id = session.id;
+        let is_ending = session.file.as_ref().is_some_and(SessionFile::is_in_last_drain);
+        self.holds_file(id) || is_ending && self.may_give_back(id)
     }
 
     /// Whether a clone of this session is not made yet.
@@ -382,7 +396,7 @@ impl Clones {
         let parts = std::mem::take(&mut clone.parts).into_values();
         let ids = parts.filter_map(Part::into_buffer).filter_map(|b| buffers.add(b).ok()).collect();
         make_clone(clone, ids, took_data, sessions, consumers, cx);
-        cx.then(Step::ContinueFile(source));
+        continue_source(source, cx);
     }
 
     /// Gives up a clone that is not made yet. Its source gets back what was taken of it, or its ledger tells.
@@ -415,7 +429,7 @@ impl Clones {
         if let Some(error) = error {
             refuse(clone.caller, &error, consumers, cx);
         }
-        cx.then(Step::ContinueFile(clone.source));
+        continue_source(clone.source, cx);
     }
 
     /// The consumer is gone: its clone is given up.
@@ -470,6 +484,12 @@ impl Clones {
         let all = self.pending.iter().map(|(clone_id, clone)| (*clone_id, clone));
         all.filter(move |(_, clone)| clone.source == source)
     }
+}
+
+/// A clone is made or given up: its source goes on with what waited for it.
+fn continue_source(source: SessionId, cx: &mut Context) {
+    cx.then(Step::ContinueFile(source));
+    cx.then(Step::ReportEnd(source));
 }
 
 /// Puts a clone of `source`, as large as it would be now, on the account of its user: before anything of the source is

@@ -118,6 +118,11 @@ impl SessionFile {
         matches!(self.phase, Phase::Draining | Phase::LastDrain)
     }
 
+    /// Whether this drain is its last one.
+    pub(crate) fn is_in_last_drain(&self) -> bool {
+        self.phase == Phase::LastDrain
+    }
+
     /// How many bytes it may still get, exclusive.
     pub(crate) fn bytes_left(&self) -> u64 {
         match self.bytes_max {

@@ -2,10 +2,10 @@
 
 use protos::TracingServiceEventEventType as Event;
 
-use super::clone::{ask, done, events, refused};
+use super::clone::{COPIED, TRANSFERRED, ask, done, events, refused, two_buffers};
 use super::clone_files::{in_file, into_file};
 use super::*;
-use abi::ids::CallId;
+use abi::ids::{CallId, FileId};
 
 /// Small pieces, so that even a few packets take several.
 const PIECE: usize = 1024;
@@ -265,6 +265,82 @@ fn the_file_of_the_source_goes_on_meanwhile() {
     done(&mut shell, &clone, call);
     assert_eq!(payloads(&in_file(&shell, copy)), texts);
     assert!(shell.files[&copy].closed);
+}
+
+/// A source with a file, from whose buffers a clone has taken "x", and is not copied yet.
+struct Taken {
+    _producers: [MockProducer; 2],
+    source: MockConsumer,
+    file: FileId,
+    clone: MockConsumer,
+    call: CallId,
+    copy: FileId,
+}
+
+fn taken(shell: &mut Shell) -> Taken {
+    let config = TraceConfig {
+        write_into_file: Some(true),
+        file_write_period_ms: Some(100_000),
+        ..two_buffers()
+    };
+    let mut producers = ["a", "b"].map(|name| producer(shell, name));
+    producers[0].register_name(shell, "a");
+    producers[1].register_name(shell, "b");
+    let mut source = MockConsumer::connect(shell, 0);
+    let file = shell.open_file();
+    source.enable(shell, config, Some(file));
+    producers.iter_mut().for_each(|producer| drop(producer.commands(shell)));
+    producers[0].write(shell, WRITER, TRANSFERRED, &[payload("x")]);
+    for number in 0..60 {
+        producers[1].write(shell, WRITER, COPIED, &[payload(&long("y", number))]);
+    }
+    let copy = shell.open_file();
+    let (clone, call) = ask(shell, 0, Some(copy));
+    producers[0].ack_flush(shell, 1);
+    producers[1].ack_flush(shell, 2);
+    assert_eq!(copying(shell), (1, 0), "all is taken, not all is copied");
+    Taken { _producers: producers, source, file, clone, call, copy }
+}
+
+fn has_taken(shell: &Shell, file: FileId) -> bool {
+    payloads(&in_file(shell, file)).contains(&"x".to_owned())
+}
+
+/// The file of the source is closed when it is settled who has the packets that the clone took.
+#[test]
+fn the_file_of_the_source_gets_what_a_clone_gives_back() {
+    for fails in [true, false] {
+        let mut shell = shell();
+        let Taken { _producers, mut source, file, clone, call, copy } = taken(&mut shell);
+        source.disable(&mut shell);
+        assert!(!shell.files[&file].closed);
+        assert_eq!(source.ended(&mut shell), None);
+        if fails {
+            clone.disconnect(&mut shell);
+        } else {
+            shell.advance_ms(0);
+            done(&mut shell, &clone, call);
+        }
+        assert!(shell.files[&file].closed);
+        assert_eq!(source.ended(&mut shell).as_deref(), Some(""));
+        assert_eq!((has_taken(&shell, file), has_taken(&shell, copy)), (fails, !fails));
+        assert_eq!(ledger::ledger(&mut shell, &source), []);
+    }
+}
+
+/// The file of a freed session may not take long, but this one waits for a copy.
+#[test]
+fn the_file_of_a_freed_source_waits_for_its_clone() {
+    let mut shell = shell();
+    let Taken { _producers, source, file, clone, .. } = taken(&mut shell);
+    source.free(&mut shell);
+    shell.now_ns += service::limits::FREED_FILE_STALL_MS * 1_000_000;
+    shell.turn();
+    assert!(!shell.files[&file].closed);
+    assert_eq!(copying(&shell), (1, 0));
+    clone.disconnect(&mut shell);
+    assert!(shell.files[&file].closed && has_taken(&shell, file));
+    assert_eq!(shell.service.footprint().sessions, 0);
 }
 
 /// Clock snapshots, counters and numbers of sequences are those of the same instant as the bytes.

@@ -13,6 +13,7 @@ mod clone;
 mod clone_best;
 mod clone_files;
 mod clone_pieces;
+mod clone_transferred;
 mod commits;
 mod compression;
 mod compression_pieces;
