@@ -56,7 +56,7 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
         Reason::REASON_CLONE_FAILED => {
             let packets = amount(entry, PACKETS);
             format!(
-                "{packets} of buffers that went to a clone that then failed (transfer_on_clone)"
+                "{packets} of buffers that went to a clone that failed or was not read (transfer_on_clone)"
             )
         }
         Reason::REASON_EVENTS_DROPPED => {

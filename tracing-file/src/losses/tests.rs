@@ -188,7 +188,7 @@ fn losses_of_the_ledger() {
     );
     assert_eq!(
         line(Reason::REASON_CLONE_FAILED, 0, true, None),
-        "perhaps packets of buffers that went to a clone that then failed (transfer_on_clone)"
+        "perhaps packets of buffers that went to a clone that failed or was not read (transfer_on_clone)"
     );
     assert_eq!(
         line(Reason::REASON_TRIGGER_NOT_MATCHED, 1, false, None),

@@ -190,6 +190,7 @@ impl Service {
         self.buffers.settle(charge, since, &mut self.cx.accounts);
         stop::cancel_timers(&mut session, &mut self.cx);
         triggers::lose_hits(&mut session, &mut self.cx);
+        session.lose_taken(&mut self.cx);
         self.priority.request(&mut self.cx, self.sessions.highest_boost());
         let left = self.sessions.len();
         self.cx.out.info(format!("session {id} ended, {left} sessions left"));

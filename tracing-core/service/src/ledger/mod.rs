@@ -90,7 +90,7 @@ pub(crate) enum Reason {
 pub(crate) enum OfSession {
     /// The file is full: nobody counts what does not get into it.
     FileFull,
-    /// A clone took buffers, was not made, and could not put them back; or its file failed.
+    /// A clone took buffers, was not made, and could not put them back; or its file failed, or nobody read it.
     CloneFailed,
     /// State changes of other sessions were not kept until they are read.
     EventsDropped,

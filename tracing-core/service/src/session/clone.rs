@@ -510,10 +510,10 @@ fn reserve(
     Ok(charge)
 }
 
-/// A clone took buffers of a session, and what they had is lost.
+/// A clone took buffers of a session, and what they had is lost: the clone failed, or nobody read it.
 pub(crate) fn note_lost(source: &mut Session, cx: &mut Context) {
     let id = source.id;
     cx.out.about = Some(source.uid);
-    cx.out.error(format!("session {id}: a clone took its buffers (transfer_on_clone) and failed"));
+    cx.out.error(format!("session {id}: packets that a clone took (transfer_on_clone) are lost"));
     source.ledger.add_of_session(OfSession::CloneFailed, Amount::PERHAPS, cx.now.boot_ns);
 }

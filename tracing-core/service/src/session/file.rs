@@ -22,7 +22,7 @@ use protos::TraceConfig;
 
 use crate::limits;
 use crate::output::FileSync;
-use abi::ids::{FileId, SessionId};
+use abi::ids::FileId;
 
 /// The period of writes that a config asks for, ms.
 pub(crate) fn period_ms(config: &TraceConfig) -> u64 {
@@ -57,8 +57,6 @@ pub(crate) struct SessionFile {
     /// One of them has a long packet: the next piece waits until all are written.
     has_long_in_flight: bool,
     phase: Phase,
-    /// Of a clone: the session whose packets it took. If the file fails they are lost.
-    pub(crate) took_from: Option<SessionId>,
 }
 
 /// What follows a pass.
@@ -84,7 +82,6 @@ impl SessionFile {
             in_flight: 0,
             has_long_in_flight: false,
             phase: Phase::Waiting,
-            took_from: None,
         }
     }
 

@@ -156,10 +156,9 @@ pub(crate) fn make_clone(
     };
     if let Some(CloneFile::Copied(file)) = clone.file {
         // Without the limit of the source: what was recorded is to be kept.
-        let mut file = SessionFile::new(file, &protos::TraceConfig::default());
-        file.took_from = took_data.then_some(clone.source);
-        session.file = Some(file);
+        session.file = Some(SessionFile::new(file, &protos::TraceConfig::default()));
     }
+    session.took_from = took_data.then_some(clone.source);
     *session.clone_reply = Some((clone.caller.call, response));
     session.set_state(cx, SessionState::ClonedReadOnly);
     cx.then(match session.file {

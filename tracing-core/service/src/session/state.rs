@@ -99,6 +99,8 @@ pub(crate) struct Session {
     pub(crate) ledger: Ledger,
     pub(crate) final_flush: FinalFlush,
     pub(crate) file: Option<SessionFile>,
+    /// Of a clone: the session whose packets it took, until all of it was read, or is in its file.
+    pub(crate) took_from: Option<SessionId>,
     /// Which fields of its packets may leave the service; none for all.
     pub(crate) packet_filter: Outlined<Option<TraceFilter>>,
     pub(crate) compression: Compression,
@@ -153,6 +155,7 @@ impl Session {
             ledger: Ledger::default(),
             final_flush: FinalFlush::Unspecified,
             file: None,
+            took_from: None,
             packet_filter: Outlined::default(),
             compression: Compression::default(),
             boost: None,
@@ -301,11 +304,16 @@ impl Session {
 
     /// Its file takes nothing any more. If it is a clone, its source is told what it lost. Returns the file.
     pub(crate) fn lose_file(&mut self, cx: &mut Context) -> Option<FileId> {
-        let SessionFile { id, took_from, .. } = self.file.take()?;
-        if let Some(source) = took_from {
+        let id = self.file.take()?.id;
+        self.lose_taken(cx);
+        Some(id)
+    }
+
+    /// What it took of another session gets into no trace any more.
+    pub(crate) fn lose_taken(&mut self, cx: &mut Context) {
+        if let Some(source) = self.took_from.take() {
             cx.then(Step::CloneLost(source));
         }
-        Some(id)
     }
 }
 

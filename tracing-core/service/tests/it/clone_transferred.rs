@@ -142,3 +142,23 @@ fn the_end_of_a_session_waits_for_what_a_clone_took() {
         assert_eq!(losses_of_clones(&mut shell, &consumer), [], "{then:?}");
     }
 }
+
+/// What a clone took is lost with it if nobody reads it.
+#[test]
+fn a_clone_that_nobody_reads_loses_what_it_took() {
+    for is_read in [false, true] {
+        let mut shell = Shell::new();
+        let (mut a, b, consumer) = two_producers(&mut shell, two_buffers());
+        a.write(&mut shell, WRITER, TRANSFERRED, &[payload("a")]);
+        let (clone, call) = ask(&mut shell, 0, None);
+        a.ack_flush(&mut shell, 1);
+        b.ack_flush(&mut shell, 2);
+        done(&mut shell, &clone, call);
+        if is_read {
+            assert_eq!(payloads(&clone.read(&mut shell)), ["a"]);
+        }
+        clone.disconnect(&mut shell);
+        let told: &[_] = if is_read { &[] } else { &[(Some(0), Some(true))] };
+        assert_eq!(losses_of_clones(&mut shell, &consumer), told);
+    }
+}
