@@ -128,11 +128,11 @@ impl ChunkIntake {
         self.scratch.clear();
         let (header, payload) = match &chunk.data {
             Some(data) => {
-                if producer.smb.is_some() && chunk.chunk == Some(LOSS_MARK_CHUNK_IDX as u32) {
-                    producer.loss_marks = producer.loss_marks.wrapping_add(1);
-                }
                 let legal = limits::COMMIT_CHUNK_BYTES_MIN..=limits::COMMIT_CHUNK_BYTES_MAX;
                 let header = ChunkHeader::from_bytes(data).filter(|_| legal.contains(&data.len()));
+                if producer.smb.is_some() && chunk.chunk == Some(LOSS_MARK_CHUNK_IDX as u32) {
+                    producer.note_mark(header.as_ref());
+                }
                 (header, data.get(limits::COMMIT_CHUNK_BYTES_MIN..).unwrap_or_default())
             }
             None => (self.read_chunk(producer, chunk, cx), self.scratch.as_slice()),
@@ -147,6 +147,9 @@ impl ChunkIntake {
             }
             return 0;
         };
+        if chunk.data.is_none() {
+            producer.gaps.note_chunk(&header);
+        }
         let complete = chunk.data.is_none() || !chunk.chunk_incomplete.unwrap_or(false);
         let len = payload.len();
         let copied = copy_to_buffer(producer, buffer, header, complete, payload, buffers, out);

@@ -161,8 +161,8 @@ pub const UNREGISTERED_PER_PRODUCER_MAX: usize = 4;
 pub const UNREGISTERED_LOOKS_MAX: usize = 64 * 1024;
 /// What the service needs for a registration beside its descriptor and name, bytes: its entries in three maps.
 pub const SOURCE_BYTES: usize = 320;
-/// What the service needs for a registered writer, bytes: on the same account.
-pub const WRITER_BYTES: usize = 8;
+/// What the service needs for a registered writer, bytes: on the same account. Its entries in two maps.
+pub const WRITER_BYTES: usize = 24;
 /// Work is counted in bytes that are copied, about a third of a nanosecond each. An entry of an index that is added,
 /// removed or looked at counts for this many.
 pub const WORK_PER_ENTRY: u64 = 256;

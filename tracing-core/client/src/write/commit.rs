@@ -191,6 +191,11 @@ impl PendingCommit {
         self.flush = Some(self.flush.map_or(id, |old| old.max(id)));
     }
 
+    /// Whether it acknowledges a flush.
+    pub(super) fn acknowledges(&self) -> bool {
+        self.flush.is_some()
+    }
+
     /// The requests of this commit: one, or several if one would not fit into a frame. Moves come before
     /// patches, both in order, and then what was dropped; the flush id is in the last request.
     ///

@@ -170,6 +170,15 @@ impl ArbiterState {
         })
     }
 
+    /// The same for chunks and marks. They come behind an acknowledgement that was made before: what was dropped until
+    /// then is told with it, and the service must not take a gap that begins or ends later for one of those.
+    fn pending_unacknowledging(&mut self) -> &mut PendingCommit {
+        if self.pending.as_ref().is_some_and(PendingCommit::acknowledges) {
+            self.close_pending(None);
+        }
+        self.pending()
+    }
+
     /// Keeps the memory of a commit that was sent.
     pub(super) fn recycle(&mut self, commit: PendingCommit) {
         if self.spare.len() < SPARE_MAX {
@@ -192,7 +201,8 @@ impl ArbiterState {
         if let Some(chunk) = chunk.as_ref().filter(|_| buffer.is_none()) {
             self.reservations.count_discarded(target, chunk.packet_count());
         }
-        let pending = self.pending();
+        let pending =
+            if chunk.is_some() { self.pending_unacknowledging() } else { self.pending() };
         if let Some(chunk) = chunk {
             let unpatched = chunk.packets().flags().contains(ChunkFlags::NEEDS_PATCHING);
             pending.add_chunk(chunk, buffer, by_value || (direct_patching && unpatched));
@@ -224,7 +234,7 @@ impl ArbiterState {
             Some(buffer) if buffer.is_none() => false,
             Some(buffer) => {
                 smb.note_loss();
-                self.pending().add_mark(mark, buffer);
+                self.pending_unacknowledging().add_mark(mark, buffer);
                 self.set_due(self.options.by_value || self.options.batch_commits_ms == 0)
             }
         }

@@ -258,7 +258,7 @@ impl Service {
             return producer.work.todo.push_front(Todo::Commit(call, Box::new(request), next));
         }
         if let Some(flush) = request.flush_request_id.filter(|flush| *flush != 0) {
-            producer.loss_marks_flushed = producer.loss_marks;
+            producer.gaps.note_told();
             cx.then(Step::FlushAcked { producer: id, upto: FlushId::new(flush) });
         }
         cx.then(Step::ReplySuccess(Caller { client, call }));

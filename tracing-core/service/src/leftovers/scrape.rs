@@ -44,7 +44,6 @@ impl ChunkIntake {
         if !found.has_begun() {
             let untold = producer.untold_losses(cx);
             producer.left.note_untold(untold);
-            producer.left.had_writers = !producer.writers.is_empty();
         }
         if !look(found, producer, |_, _| true, end, cx) {
             return false;

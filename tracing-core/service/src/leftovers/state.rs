@@ -14,8 +14,6 @@ pub(crate) struct Leftovers {
     of_no_buffer: Amount,
     /// How often its writers had begun to drop packets, if it did not tell all.
     untold: Option<u32>,
-    /// It left with writers: what these dropped since the last flush was not counted.
-    pub(crate) had_writers: bool,
 }
 
 impl Leftovers {

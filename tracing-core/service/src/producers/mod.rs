@@ -27,11 +27,13 @@ use crate::input::Peer;
 use crate::limits::{self, Limits};
 use abi::ids::{BufferId, CallId, ClientId, FlushId, ProducerId, SessionId, WriterId};
 use abi::map::{BlockMap, BlockSet};
-use abi::shm::{Region, SmbReader};
+use abi::shm::{ChunkHeader, Region, SmbReader};
 use abi::sync::Arc;
 
+mod gaps;
 mod memory;
 
+use gaps::Gaps;
 use memory::{SmbHints, Touched};
 
 /// Registrations by name, oldest first.
@@ -61,8 +63,8 @@ pub(crate) struct Producer {
     smb_charged: usize,
     /// Marks that came: writers began to drop packets.
     pub(crate) loss_marks: u32,
-    /// Those of them that came before it last acknowledged a flush: it told what was dropped until then.
-    pub(crate) loss_marks_flushed: u32,
+    /// Writers that may have dropped more packets than it told.
+    pub(crate) gaps: Gaps,
     /// Uses of pages of `smb` until the system is asked again whether one holds data.
     asks_again: u32,
     /// The set-up command was sent, so it may commit. Without `smb` its chunks come by value.
@@ -122,7 +124,7 @@ impl Producer {
             smb_touched: Touched::default(),
             smb_charged: 0,
             loss_marks: 0,
-            loss_marks_flushed: 0,
+            gaps: Gaps::default(),
             asks_again: 0,
             set_up: false,
             allowed: BlockSet::new(),
@@ -168,9 +170,17 @@ impl Producer {
 
     /// Forgets a writer.
     pub(crate) fn unregister_writer(&mut self, writer: u32, accounts: &mut Accounts) {
-        if self.writers.remove(&WriterId::new(writer as u16)).is_some() {
+        let writer = WriterId::new(writer as u16);
+        self.gaps.forget(writer);
+        if self.writers.remove(&writer).is_some() {
             self.release_writer(accounts);
         }
+    }
+
+    /// A mark came, perhaps with a header: a writer began to drop packets.
+    pub(crate) fn note_mark(&mut self, header: Option<&ChunkHeader>) {
+        self.loss_marks = self.loss_marks.wrapping_add(1);
+        self.gaps.begin(header.filter(|header| self.writers.contains_key(&header.writer)));
     }
 
     /// Forgets the next writer, with its buffer.

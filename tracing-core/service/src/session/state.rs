@@ -201,7 +201,7 @@ impl Session {
         cx.spend(limits::WORK_PER_ENTRY);
         let untold = producer.untold_losses(cx);
         let told = producer.loss_marks;
-        if is_more(told, producer.loss_marks_flushed) && self.has_lost_since(producer.id, told) {
+        if !producer.gaps.is_empty() && self.has_lost_since(producer.id, told) {
             self.add_loss(dropped_more(producer), cx);
         }
         let reason = if producer.gone {
@@ -417,12 +417,13 @@ impl Sessions {
         let lost: Vec<_> = producer.left.take_lost().collect();
         let of_no_buffer = producer.left.take_of_no_buffer();
         let untold = producer.left.take_untold();
-        let had_writers = producer.left.had_writers;
         for session in self.by_id.values_mut() {
             if !session.loses() || !session.producers.contains_key(&producer.id) {
                 continue;
             }
-            if had_writers && session.has_lost_since(producer.id, producer.loss_marks) {
+            // Those of writers that ended are told.
+            let has_gaps = !producer.gaps.is_empty();
+            if has_gaps && session.has_lost_since(producer.id, producer.loss_marks) {
                 session.note_loss(dropped_more(producer), cx);
             }
             let mut sum = of_no_buffer;

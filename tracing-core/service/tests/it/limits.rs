@@ -86,9 +86,9 @@ fn trace_writers_of_a_user() {
         };
         producer.call(&mut shell, Request::RegisterTraceWriter(request));
     }
-    // Each takes eight bytes.
-    assert_eq!(shell.service.fullest().writers_per_producer_max, free_bytes / 8);
-    assert!(free_bytes / 8 < WRITERS as usize, "all fit");
+    let fit = free_bytes / limits::WRITER_BYTES;
+    assert_eq!(shell.service.fullest().writers_per_producer_max, fit);
+    assert!(fit < WRITERS as usize, "all fit");
     let held = shell.service.footprint();
     assert_eq!(held.source_bytes, held.source_bytes_charged);
     producer.disconnect(&mut shell);

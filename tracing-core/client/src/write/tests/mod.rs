@@ -379,6 +379,23 @@ fn dropped_packets_are_told_at_a_flush_and_at_the_end() {
     assert!(commit < position(|request| matches!(request, Request::UnregisterTraceWriter(_))));
 }
 
+/// The service takes gaps that begin or end in the commit of an acknowledgement for told.
+#[test]
+fn what_comes_behind_an_acknowledgement_is_not_in_its_commit() {
+    let (arbiter, _) = div4(1);
+    let sent = || -> Vec<_> {
+        let of = |commit: CommitDataRequest| (commit.flush_request_id, commit.chunks_to_move.len());
+        commits(&arbiter).into_iter().map(of).collect()
+    };
+    arbiter.notify_flush_complete(FlushId::new(1));
+    let _full = fill_and_drop(&arbiter);
+    assert_eq!(sent(), [(Some(1), 0), (None, 5)], "four chunks and a mark");
+    arbiter.notify_flush_complete(FlushId::new(2));
+    let mut other = writer(&arbiter, BufferExhaustedPolicy::Drop);
+    other.write_raw(&[0x10; 10]);
+    assert_eq!(sent(), [(Some(2), 0), (None, 1)], "a mark");
+}
+
 #[test]
 fn packets_dropped_before_the_buffer_is_known_are_told_then() {
     let (arbiter, park) = div4(1);

@@ -40,14 +40,30 @@ fn is_lower_bound(entries: &[LossLedgerEntry]) -> Vec<(u64, bool)> {
     dropped.map(|e| (e.count.unwrap(), e.at_least == Some(true))).collect()
 }
 
+/// The writer has memory again: a chunk comes behind the mark.
+fn write_behind_mark(w: &mut World) {
+    w.chunks = 5;
+    w.commit(&["a"], NONE);
+}
+
+fn flush(w: &mut World) {
+    let call = w.consumer.flush(&mut w.shell, 0);
+    w.producer.ack_flush(&mut w.shell, 1);
+    assert_eq!(w.consumer.flushed(&mut w.shell, call), Some(true));
+}
+
 /// A producer tells marks at once, and counts at flushes: one that is killed may have dropped more.
 #[test]
 fn a_producer_that_is_killed_may_have_dropped_more() {
-    for (marks, has_writer, told) in [
-        (0, true, (3, false)),
-        (1, true, (3, true)),
+    for (marks, has_writer, goes_on, is_flushed, told) in [
+        (0, true, false, false, (3, false)),
+        (1, true, false, false, (3, true)),
         // Each writer tells at its end.
-        (1, false, (3, false)),
+        (1, false, false, false, (3, false)),
+        // The flush came behind the gap.
+        (1, true, true, true, (3, false)),
+        // It told a part of the gap.
+        (1, true, false, true, (3, true)),
     ] {
         let mut w = world(true, V1);
         let smb = w.producer.smb.clone().unwrap();
@@ -55,6 +71,12 @@ fn a_producer_that_is_killed_may_have_dropped_more() {
         (0..marks).for_each(|at| w.commit_mark(at));
         drop(smb);
         tell(&mut w, &[(1, 3)]);
+        if goes_on {
+            write_behind_mark(&mut w);
+        }
+        if is_flushed {
+            flush(&mut w);
+        }
         if !has_writer {
             let request = protos::UnregisterTraceWriterRequest {
                 trace_writer_id: Some(WRITER.get().into()),
@@ -65,25 +87,30 @@ fn a_producer_that_is_killed_may_have_dropped_more() {
         let mut later = MockConsumer::connect(&mut w.shell, 0);
         later.enable(&mut w.shell, config(&["ds"]), None);
         w.producer.disconnect(&mut w.shell);
-        assert_eq!(is_lower_bound(&ledger(&mut w.shell, &w.consumer)), [told], "{marks} marks");
+        let is_flushed = if is_flushed { "flushed" } else { "not flushed" };
+        let entries = ledger(&mut w.shell, &w.consumer);
+        assert_eq!(is_lower_bound(&entries), [told], "{marks} marks, {is_flushed}");
         // It dropped nothing since a later session began.
         assert_eq!(is_lower_bound(&ledger(&mut w.shell, &later)), []);
     }
 }
 
-/// The same at the end of a session, unless the producer acknowledged a flush since.
+/// The same at the end of a session, unless the producer acknowledged a flush since, behind the gap.
 #[test]
 fn a_session_that_ends_without_a_flush_may_have_lost_more() {
-    for (is_flushed, told) in [(false, (3, true)), (true, (3, false))] {
+    for (is_flushed, goes_on, told) in
+        [(false, true, (3, true)), (true, true, (3, false)), (true, false, (3, true))]
+    {
         let mut w = world(true, V1);
         let smb = w.producer.smb.clone().unwrap();
         tell(&mut w, &[(1, 3)]);
         smb.note_loss();
         w.commit_mark(0);
+        if goes_on {
+            write_behind_mark(&mut w);
+        }
         if is_flushed {
-            let call = w.consumer.flush(&mut w.shell, 0);
-            w.producer.ack_flush(&mut w.shell, 1);
-            assert_eq!(w.consumer.flushed(&mut w.shell, call), Some(true));
+            flush(&mut w);
         }
         w.consumer.disable(&mut w.shell);
         assert_eq!(is_lower_bound(&ledger(&mut w.shell, &w.consumer)), [told], "{is_flushed}");
