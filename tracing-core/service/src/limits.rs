@@ -305,7 +305,7 @@ pub const SEQUENCE_OWNER_BYTES: usize = 48;
 pub const SEQUENCES_PIECE_BYTES: usize = 4096 * SEQUENCE_BYTES;
 /// Sequences of a session of which it is remembered that packets were left out since the last one that was read. A
 /// clone copies all of these in one step. Beyond it the next packet of a sequence does not tell that one before it is
-/// missing.
+/// missing, but has a new number.
 pub const LEFT_OUT_PER_SESSION_MAX: usize = 4096;
 /// What a sequence counts for that is moved when others are forgotten, in bytes that are read.
 pub const MOVED_SEQUENCE_BYTES_READ: usize = 16;

@@ -201,8 +201,7 @@ impl ArbiterState {
         if let Some(chunk) = chunk.as_ref().filter(|_| buffer.is_none()) {
             self.reservations.count_discarded(target, chunk.packet_count());
         }
-        let pending =
-            if chunk.is_some() { self.pending_unacknowledging() } else { self.pending() };
+        let pending = if chunk.is_some() { self.pending_unacknowledging() } else { self.pending() };
         if let Some(chunk) = chunk {
             let unpatched = chunk.packets().flags().contains(ChunkFlags::NEEDS_PATCHING);
             pending.add_chunk(chunk, buffer, by_value || (direct_patching && unpatched));

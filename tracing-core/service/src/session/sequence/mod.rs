@@ -39,10 +39,13 @@ pub(crate) struct SequenceIds {
     moved: usize,
 }
 
+/// In place of the number of a sequence: its next packet gets a new one.
+const NO_NUMBER: u32 = 0;
+
 /// Some sequences.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    /// By owner and writer.
+    /// By owner and writer; [`NO_NUMBER`] if it has none any more.
     ids: BlockMap<(u32, WriterId), u32>,
     /// By id and identity: an id is given out again. An owner has the number of its first sequence.
     owners: BlockMap<(ProducerId, Identity), u32>,
@@ -163,6 +166,11 @@ impl SequenceIds {
     }
 
     fn known(&self, sequence: SequenceKey) -> Option<u32> {
+        self.entry(sequence).filter(|id| *id != NO_NUMBER)
+    }
+
+    /// Its number, or [`NO_NUMBER`]. The newest part tells.
+    fn entry(&self, sequence: SequenceKey) -> Option<u32> {
         let owner = self.owner((sequence.producer, sequence.identity))?;
         self.parts().find_map(|part| part.ids.get(&(owner, sequence.writer))).copied()
     }
@@ -240,24 +248,34 @@ impl Numbering<'_> {
         ids.add(sequence)
     }
 
-    /// A packet of a sequence is left out, before which `dropped` was lost: the next one is to tell both, unless there
-    /// is no place for this sequence among those that are to tell such a thing.
+    /// A packet of a sequence is left out, before which `dropped` was lost: the next one is to tell both. If there is no
+    /// place for this sequence among those that are to tell such a thing, it gets a new number then, of which a reader
+    /// knows nothing that is stale.
     #[cold]
     pub(crate) fn leave_out(&mut self, sequence: SequenceKey, dropped: u32) {
-        self.id(sequence);
+        self.enter(sequence);
         let Self { ids, charge, accounts } = self;
         if !ids.has_memory(limits::SEQUENCE_BYTES, |bytes| charge.add(bytes, accounts).is_ok()) {
             ids.forget();
-            self.id(sequence);
+            self.enter(sequence);
         }
         let Some(owner) = self.ids.owner((sequence.producer, sequence.identity)) else { return };
         let place = (owner, sequence.writer);
         let is_full = self.ids.left_out.len() >= limits::LEFT_OUT_PER_SESSION_MAX;
         if is_full && !self.ids.left_out.contains_key(&place) {
+            // Not a new number now: packets that are left out must not use up the numbers.
+            self.ids.own.ids.insert(place, NO_NUMBER);
             return;
         }
         let told = self.ids.left_out.get_or_insert_with(place, || 0);
         *told |= dropped | loss::PRESENT;
+    }
+
+    /// Has an entry for the sequence, if only without a number.
+    fn enter(&mut self, sequence: SequenceKey) {
+        if self.ids.entry(sequence).is_none() {
+            self.id(sequence);
+        }
     }
 }
 

@@ -208,12 +208,17 @@ fn what_was_left_out_is_told_once() {
 fn of_so_many_sequences_it_is_told_that_packets_were_left_out() {
     let mut session = Paid::new(0);
     let all = LEFT_OUT_MAX as u32;
-    for number in 0..=all {
+    let before: Vec<u32> = (0..=all).map(|number| session.id(key(number))).collect();
+    session.ids.share();
+    // One that is left out again and again takes one number.
+    for number in (0..=all).chain([all; 10]) {
         session.leave_out(key(number), 0);
     }
     // One that has a place keeps it.
     session.leave_out(key(0), 4);
     assert_eq!(session.ids.share(), LEFT_OUT_MAX);
+    let now: Vec<u32> = (0..=all).map(|number| session.id(key(number))).collect();
+    assert_eq!(now.split_last(), Some((&(before[LEFT_OUT_MAX] + 1), &before[..LEFT_OUT_MAX])));
     let told = [0, all - 1, all].map(|number| session.ids.take_left_out(key(number)));
     assert_eq!(told, [1 | 4, 1, 0]);
     session.leave_out(key(all), 0);
