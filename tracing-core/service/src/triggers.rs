@@ -160,8 +160,8 @@ struct Chance {
     draw: f64,
 }
 
-/// Whether a trigger of that name is for its producer. If the session takes it this time: the name as the config has
-/// it, and the delay, ms.
+/// Whether a trigger of that name is for its producer, and for this time. If the session takes it: the name as the
+/// config has it, and the delay, ms.
 fn takes(
     session: &Session,
     name: &str,
@@ -173,13 +173,14 @@ fn takes(
         return (Match::No, None);
     };
     let max = (trigger.max_per_day as usize).min(chance.count_max);
+    let skipped = chance.draw < trigger.skip_probability;
+    let too_often = max > 0 && chance.count >= max;
     let is_match = match &trigger.producers {
+        _ if skipped || too_often => Match::No,
         None => Match::Yes,
         Some(_) => matches.of(session.id, name).unwrap_or(Match::No),
     };
-    let skipped = chance.draw < trigger.skip_probability;
-    let too_often = max > 0 && chance.count >= max;
-    let is_taken = is_match == Match::Yes && !skipped && !too_often;
+    let is_taken = is_match == Match::Yes;
     (is_match, is_taken.then(|| (Arc::clone(name), trigger.delay_ms)))
 }
 

@@ -149,7 +149,7 @@ fn of_triggers(reason: Reason, entry: &LossLedgerEntry, who: &str) -> Option<Str
         }
         Reason::REASON_TRIGGER_NOT_MATCHED => {
             format!(
-                "{} of {who} had no effect, because matching its name took too long",
+                "{} of {who} had no effect, perhaps wrongly: matching its name took too long",
                 triggers()
             )
         }

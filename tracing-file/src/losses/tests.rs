@@ -192,7 +192,7 @@ fn losses_of_the_ledger() {
     );
     assert_eq!(
         line(Reason::REASON_TRIGGER_NOT_MATCHED, 1, false, None),
-        "1 trigger of game (pid 7) had no effect, because matching its name took too long"
+        "1 trigger of game (pid 7) had no effect, perhaps wrongly: matching its name took too long"
     );
     assert_eq!(
         line(Reason::REASON_EVENTS_DROPPED, 1, false, None),

@@ -152,6 +152,30 @@ fn with_triggers(regex: &str, count: usize) -> TraceConfig {
     TraceConfig { trigger_config: Some(triggers), ..config(&["ds"]) }
 }
 
+/// The ledger has no trigger that the session would not take from any producer now.
+#[test]
+fn a_trigger_that_came_too_often_need_not_be_matched() {
+    for is_used_up in [false, true] {
+        let mut shell = Shell::new();
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        let mut config = with_triggers(&format!("honest|{SLOW}"), 16);
+        config.trigger_config.as_mut().unwrap().triggers[0].max_per_24_h = Some(1);
+        consumer.enable(&mut shell, config, None);
+        if is_used_up {
+            let honest = MockProducer::connect(&mut shell, "honest", peer(43));
+            activate(&mut shell, &honest, vec!["0".into()]);
+            assert_eq!(lines(&shell, "activated by"), 1);
+        }
+        let hostile = producer(&mut shell, &"a".repeat(1024));
+        activate(&mut shell, &hostile, (1..16).map(|number| number.to_string()).collect());
+        let before = not_matched(&mut shell, &consumer);
+        assert!(before > 0);
+        activate(&mut shell, &hostile, vec!["0".into()]);
+        let told = not_matched(&mut shell, &consumer) - before;
+        assert_eq!(told, u64::from(!is_used_up));
+    }
+}
+
 /// A user with many producers does not use up what there is for the producers of others.
 #[test]
 fn producers_of_others_are_matched_when_the_budget_is_used_up() {
