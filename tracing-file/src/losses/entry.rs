@@ -104,7 +104,11 @@ fn not_recorded(entry: &LossLedgerEntry, who: &str, why: &str) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("{source}{more}: not recorded, because {why}")
+    let perhaps = match (entry.count, entry.at_least) {
+        (None | Some(0), Some(true)) => "perhaps ",
+        _ => "",
+    };
+    format!("{perhaps}{source}{more}: not recorded, because {why}")
 }
 
 fn who(entry: &LossLedgerEntry) -> String {

@@ -146,6 +146,11 @@ fn losses_of_the_ledger() {
         assert_eq!(line, format!("{expected}{absent}"));
     }
     assert_eq!(
+        line(Reason::REASON_USER_FULL, 0, true, None),
+        "perhaps data sources of game (pid 7): not recorded, because programs of its user, or of all users, have as \
+         many as they may have"
+    );
+    assert_eq!(
         line(Reason::REASON_INSTANCE_REFUSED, 2, false, Some("ds")),
         "ds of game (pid 7) and 1 more: not recorded, because its program refused: it cannot record this, or \
          records as often as it may"
