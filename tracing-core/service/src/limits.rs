@@ -255,11 +255,12 @@ pub const DECODED_PARTS: (u64, u64) = (1, 2);
 pub const FAULTY_USERS_MAX: usize = 1024;
 /// Users whose shared memory is not trusted and that are remembered (`accounts::Distrust`).
 pub const DISTRUSTED_USERS_MAX: usize = 64 * 1024;
-/// How many of them may be of one block of 65,536 user ids. Beyond it the whole block counts as caught: it is a range
-/// of ids of one person (`/etc/subuid`). The block of the lowest ids, which has the users of most machines, never does.
+/// How many of them may be of one block of 65,536 user ids. Beyond it the whole block is trusted no more: it is a range
+/// of ids of one person (`/etc/subuid`). So many that were caught make all of it count as caught; so many that are not
+/// trusted, all of it distrusted. The block of the lowest ids, which has the users of most machines, stays as it is.
 pub const DISTRUSTED_USERS_PER_BLOCK_MAX: usize = 1024;
-/// Blocks that count as caught and are remembered.
-pub const CAUGHT_BLOCKS_MAX: usize = 1024;
+/// Blocks that are not trusted and are remembered.
+pub const DISTRUSTED_BLOCKS_MAX: usize = 1024;
 /// How many times the limit of one user all users together may reach. Root and the user of the service do not count:
 /// what others take is never missing to them.
 pub const USERS_SHARE: usize = 4;

@@ -15,7 +15,7 @@ use crate::config::ServiceConfig;
 use crate::input::Peer;
 use crate::limits;
 use crate::shares::{MemoryShares, Share};
-use abi::map::{BlockMap, BlockSet};
+use abi::map::BlockMap;
 
 pub(crate) use buffer_charge::BufferCharge;
 pub(crate) use no_room::NoRoom;
@@ -112,10 +112,11 @@ pub(crate) struct Accounts {
     distrusts: bool,
     /// Of users that are not trusted.
     distrusted: BlockMap<User, Distrust>,
-    /// Blocks of user ids (see [`User::block`]): all limited users there count as caught, and have no entry above.
-    caught_blocks: BlockSet<(u32, u32)>,
-    /// More users are not trusted than are remembered: all limited users that are not remembered count as caught.
-    trusts_nobody: bool,
+    /// Blocks of user ids (see [`User::block`]): limited users there are trusted no more than that, and have no entry above
+    /// that says the same.
+    distrusted_blocks: BlockMap<(u32, u32), Distrust>,
+    /// More users are not trusted than are remembered: all limited users are trusted no more than that.
+    distrust_of_all: Option<Distrust>,
     /// Shared memory on the accounts of users that were caught, bytes.
     caught_bytes: usize,
     /// What is on the account of each of these for memory of producers that are gone, bytes.
@@ -221,45 +222,48 @@ impl Accounts {
         if !self.distrusts {
             return None;
         }
-        let is_caught = || self.trusts_nobody || self.caught_blocks.contains(&user.block());
-        let unknown = || (self.is_limited(user) && is_caught()).then_some(Distrust::Caught);
-        self.distrusted.get(&user).copied().or_else(unknown)
+        let own = self.distrusted.get(&user).copied();
+        if !self.is_limited(user) {
+            return own;
+        }
+        let of_block = self.distrusted_blocks.get(&user.block()).copied();
+        own.max(of_block).max(self.distrust_of_all)
     }
 
     /// From now on a user is trusted no more than that.
     fn trust_less(&mut self, user: User, why: Distrust) {
-        let is_known = self.distrusted.contains_key(&user);
-        if !is_known && (self.is_caught(user) || self.catch_block(user.block())) {
+        if self.distrust_of(user) >= Some(why) || self.distrust_block(user.block(), why) {
             return;
         }
+        let is_known = self.distrusted.contains_key(&user);
         let is_full = self.distrusted.len() >= limits::DISTRUSTED_USERS_MAX;
         if is_full && !is_known && !(why == Distrust::Caught && self.forget_one_with_zeros()) {
-            return self.trust_nobody(user);
+            return self.distrust_all(user, why);
         }
         self.distrusts = true;
-        let distrust = self.distrusted.get_or_insert_with(user, || why);
-        let is_news = !is_known || why > *distrust;
-        *distrust = why.max(*distrust);
-        if is_news && why == Distrust::Caught {
+        self.distrusted.insert(user, why);
+        if why == Distrust::Caught {
             self.caught_bytes = self.caught_bytes.saturating_add(self.held(user, Resource::Memory));
         }
     }
 
-    /// One more user of a block of ids is not to be trusted. True if all of the block counts as caught now.
-    fn catch_block(&mut self, block: (u32, u32)) -> bool {
+    /// One more user of a block of ids is to be trusted no more than that. True if all of the block is now.
+    fn distrust_block(&mut self, block: (u32, u32), why: Distrust) -> bool {
         let (machine, high) = block;
         let [first, last] = [high << 16, high << 16 | 0xffff].map(|uid| User { machine, uid });
-        let others =
-            self.distrusted.range(first..=last).take(limits::DISTRUSTED_USERS_PER_BLOCK_MAX);
-        if high == 0
-            || others.count() < limits::DISTRUSTED_USERS_PER_BLOCK_MAX
-            || self.caught_blocks.len() >= limits::CAUGHT_BLOCKS_MAX
-        {
+        let has_place = self.distrusted_blocks.contains_key(&block)
+            || self.distrusted_blocks.len() < limits::DISTRUSTED_BLOCKS_MAX;
+        if high == 0 || !has_place {
             return false;
         }
-        self.caught_blocks.insert(block);
+        let others = self.distrusted.range(first..=last).filter(|(_, of)| **of >= why);
+        let max = limits::DISTRUSTED_USERS_PER_BLOCK_MAX;
+        if others.take(max).count() < max {
+            return false;
+        }
+        self.distrusted_blocks.insert(block, why);
         let own_uid = self.own_uid;
-        self.distrusted.retain(|user, _| user.block() != block || user.is(own_uid));
+        self.distrusted.retain(|user, of| user.block() != block || *of > why || user.is(own_uid));
         self.count_caught();
         true
     }
@@ -273,9 +277,9 @@ impl Accounts {
 
     /// There is no place for this user among those that are not trusted. A person with many user ids must not be
     /// trusted for that reason.
-    fn trust_nobody(&mut self, user: User) {
-        if self.is_limited(user) && !self.trusts_nobody {
-            self.trusts_nobody = true;
+    fn distrust_all(&mut self, user: User, why: Distrust) {
+        if self.is_limited(user) {
+            self.distrust_of_all = self.distrust_of_all.max(Some(why));
             self.count_caught();
         }
     }

@@ -243,6 +243,12 @@ fn a_user_that_is_caught_takes_the_place_of_one_that_wrote_zeros() {
     accounts.catch(remote(1));
     accounts.catch(remote(1));
     assert_eq!(accounts.total_with(remote(max), Resource::Memory).0, 110);
+    // One that finds no place makes others no worse than it is itself.
+    accounts.distrust(remote(max + 1));
+    let users = [remote(1), remote(max), remote(max + 1), remote(max + 2), User::local(0)];
+    let expected = [(true, true), (true, true), (true, false), (true, false), (false, false)];
+    assert_eq!(users.map(|user| trust_of(&accounts, user)), expected);
+    assert_eq!(accounts.total_with(remote(max), Resource::Memory).0, 110);
 }
 
 /// The range of ids of one person takes one place: others stay trusted.
@@ -256,17 +262,13 @@ fn a_block_of_user_ids_is_caught_whole() {
         let innocent = of(2 * block - 1);
         assert!(accounts.charge(innocent, Resource::Memory, 100).is_ok());
         assert!(accounts.charge(of(block + 6), Resource::Memory, 10).is_ok());
-        for uid in block..block + max {
-            match uid % 2 {
-                0 => accounts.distrust(of(uid)),
-                _ => accounts.catch(of(uid)),
-            }
-        }
+        accounts.distrust(of(block + 4));
+        (0..max).for_each(|number| accounts.catch(of(block + 2 * number + 1)));
         let is_caught = |accounts: &Accounts, uid| accounts.is_caught(of(uid));
         assert!(!is_caught(&accounts, block + 6) && !accounts.is_distrusted(innocent));
-        accounts.distrust(of(block + max));
+        accounts.catch(of(block + 2));
         assert_eq!(trust_of(&accounts, innocent), (true, true));
-        let uids = [block - 1, block, block + 6, block + max, 2 * block];
+        let uids = [block - 1, block, block + 6, block + 2, 2 * block];
         let expected = [false, true, true, true, false];
         assert_eq!(uids.map(|uid| is_caught(&accounts, uid)), expected);
         // The user of the service is one of them.
@@ -282,17 +284,39 @@ fn a_block_of_user_ids_is_caught_whole() {
     }
 }
 
+/// Honest programs may write zeros: users with such ones are read in copies, if need be as a block, and pay nothing.
 #[test]
-fn blocks_that_are_caught_are_bounded() {
+fn a_block_of_users_that_wrote_zeros_is_not_caught() {
     let mut accounts = Accounts::new(500, 1);
-    let (blocks, of_each) = (limits::CAUGHT_BLOCKS_MAX, limits::DISTRUSTED_USERS_PER_BLOCK_MAX);
+    let max = limits::DISTRUSTED_USERS_PER_BLOCK_MAX as u32;
+    let of = |number| User::local(65_536 + number);
+    accounts.catch(of(0));
+    (1..max).for_each(|number| accounts.distrust(of(number)));
+    let innocent = of(65_535);
+    assert_eq!(trust_of(&accounts, innocent), (false, false));
+    accounts.distrust(of(max));
+    let trust = [of(0), of(1), of(max), innocent].map(|user| trust_of(&accounts, user));
+    assert_eq!(trust, [(true, true), (true, false), (true, false), (true, false)]);
+    assert_eq!(accounts.distrusted.len(), 1);
+    (1..=max).for_each(|number| accounts.catch(of(number)));
+    assert_eq!(trust_of(&accounts, innocent), (true, true));
+    assert_eq!(accounts.distrusted.len(), 0);
+}
+
+#[test]
+fn blocks_that_are_distrusted_are_bounded() {
+    let mut accounts = Accounts::new(500, 1);
+    let (blocks, of_each) = (limits::DISTRUSTED_BLOCKS_MAX, limits::DISTRUSTED_USERS_PER_BLOCK_MAX);
     for machine in 2..=blocks as u32 {
-        accounts.caught_blocks.insert((machine, 1));
+        accounts.distrusted_blocks.insert((machine, 1), Distrust::Zeros);
     }
     for block in 1..=2 {
         (0..=of_each as u32).for_each(|uid| accounts.catch(User::local(block << 16 | uid)));
     }
-    assert_eq!((accounts.caught_blocks.len(), accounts.distrusted.len()), (blocks, of_each + 1));
+    assert_eq!(
+        (accounts.distrusted_blocks.len(), accounts.distrusted.len()),
+        (blocks, of_each + 1)
+    );
 }
 
 /// Whose memory is on the account because of what it did, its memory is read in copies.
