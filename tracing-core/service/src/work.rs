@@ -19,7 +19,7 @@
 
 use std::collections::VecDeque;
 
-use protos::CommitDataRequest;
+use protos::{CommitDataRequest, TraceConfigBufferConfig};
 
 use crate::accounts::User;
 use crate::error::SessionError;
@@ -31,7 +31,7 @@ use crate::port::{ConsumerRequest, ProducerRequest};
 use crate::scrape::Uncommitted;
 use crate::session::changing::Changing;
 use crate::session::checking::Checking;
-use crate::session::flush_request::{FlushThen, FlushedGroup};
+use crate::session::flush_request::{BufferGroup, FlushThen, FlushedGroup};
 use crate::shares::Share;
 use abi::ids::{CallId, ClientId, FileId, InstanceId, ProducerId, SessionId};
 use abi::map::{BlockMap, BlockSet};
@@ -135,6 +135,15 @@ impl Scrape {
     /// Whether its session ends.
     pub(crate) fn is_for_end(&self) -> bool {
         self.then.iter().any(|then| matches!(then, ScrapeThen::End))
+    }
+
+    /// Whether it is for a buffer with this config: the flush of a clone is for those that are taken next. To others it
+    /// must add nothing, as what was taken of them may go back to an empty place only.
+    pub(crate) fn wants(&self, config: &TraceConfigBufferConfig) -> bool {
+        self.then.iter().any(|then| match then {
+            ScrapeThen::Flush(FlushThen::Clone(_, group), _) => *group == BufferGroup::of(config),
+            ScrapeThen::Flush(..) | ScrapeThen::End => true,
+        })
     }
 
     /// Goes on with this producer, from the beginning if it is another one.

@@ -107,6 +107,13 @@ impl TraceBuffer {
             w => w.note_violation())
     }
 
+    /// Counts what another buffer refused, too, whose place this one takes.
+    pub fn add_refused(&mut self, of: &Stats) {
+        on_buffer!(&mut self.inner,
+            b => b.common_mut().stats.add_refused(of),
+            w => w.add_refused(of))
+    }
+
     /// Whether chunks filled another quarter of a ring: true once for each quarter.
     pub(crate) fn take_quarter(&mut self) -> bool {
         self.common_mut().take_quarter()
@@ -184,12 +191,6 @@ impl TraceBuffer {
     /// It takes chunks and patches again.
     pub(crate) fn set_writable(&mut self) {
         self.read_only = false;
-    }
-
-    /// Whether nothing ever came, not even what was refused.
-    pub(crate) fn is_untouched(&self) -> bool {
-        let stats = self.stats();
-        *stats == Stats { buffer_size: stats.buffer_size, ..Stats::default() }
     }
 
     /// Whether a chunk was ever stored.
@@ -300,6 +301,8 @@ pub trait WrapBuffer: fmt::Debug + Send + Sync {
     fn patch(&mut self, patches: &ChunkPatches<'_>) -> bool;
     /// As [`TraceBuffer::note_violation`].
     fn note_violation(&mut self);
+    /// As [`TraceBuffer::add_refused`].
+    fn add_refused(&mut self, of: &Stats);
     /// As [`TraceBuffer::begin_read`].
     fn begin_read(&mut self);
     /// As [`TraceBuffer::next_packet`].

@@ -101,6 +101,9 @@ impl ChunkIntake {
         cx: &mut Context,
     ) -> bool {
         let is_end = scrape.is_for_end();
+        let all = session.config.buffers.iter().zip(&session.buffers);
+        let wanted: Vec<_> =
+            all.filter(|(config, _)| scrape.wants(config)).map(|(_, id)| *id).collect();
         let mut from = Bound::Included(scrape.at);
         while let Some((&id, _)) = session.producers.range((from, Bound::Unbounded)).next() {
             scrape.go_on_with(id);
@@ -111,7 +114,7 @@ impl ChunkIntake {
             let Some(producer) = producers.get_mut(id) else { continue };
             cx.spend(limits::WORK_PER_ENTRY);
             let found = &mut scrape.found;
-            if !self.scrape(&session.buffers, producer, found, end, buffers, cx) {
+            if !self.scrape(&wanted, producer, found, end, buffers, cx) {
                 return false;
             }
             if is_end {
@@ -121,10 +124,10 @@ impl ChunkIntake {
         true
     }
 
-    /// The same for one producer.
+    /// The same for one producer, and for these buffers.
     fn scrape(
         &mut self,
-        session: &[BufferId],
+        wanted: &[BufferId],
         producer: &mut Producer,
         found: &mut Uncommitted,
         end: u64,
@@ -134,12 +137,12 @@ impl ChunkIntake {
         if !producer.scraping
             || producer.sends_by_value()
             || producer.writers.is_empty()
-            || !session.iter().any(|buffer| producer.allowed.contains(buffer))
+            || !wanted.iter().any(|buffer| producer.allowed.contains(buffer))
         {
             return true;
         }
         let target = |producer: &Producer, writer| {
-            producer.writers.get(&writer).copied().filter(|buffer| session.contains(buffer))
+            producer.writers.get(&writer).copied().filter(|buffer| wanted.contains(buffer))
         };
         if !look(found, producer, |producer, id| target(producer, id).is_some(), end, cx) {
             return false;

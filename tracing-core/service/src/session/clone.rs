@@ -14,6 +14,8 @@
 //! The clone belongs to the consumer that asked, which must have no session. With a file it is written there and
 //! closed before the answer.
 
+use protos::TraceConfigBufferConfig;
+
 use super::buffer_charge;
 use super::clone_request::{CloneCall, Wanted, find_source, may_clone, trigger};
 use super::copying::{Copied, Part, Parts};
@@ -218,9 +220,7 @@ impl Clones {
         }
         let mut charge = BufferCharge::new(session.uid);
         charge.raise_to(beside, accounts).map_err(CloneError::NoRoom)?;
-        if !fresh.is_empty() {
-            self.note_places_taken(source);
-        }
+        self.note_places_taken(session, |config| config.clear_before_clone == Some(true));
         let since = buffers.retired_so_far();
         for (id, is_copied, fresh) in fresh {
             match is_copied {
@@ -295,11 +295,13 @@ impl Clones {
     ) -> Option<usize> {
         let FlushedGroup { clone: clone_id, group, success } = flushed;
         let at_ns = cx.now.boot_ns;
-        if group == BufferGroup::Transferred && piece.from == 0 {
-            self.note_places_taken(self.source_of(clone_id)?);
+        let source = sessions.get_mut(self.source_of(clone_id)?)?;
+        if piece.from == 0 {
+            self.note_places_taken(source, |config| {
+                group == BufferGroup::Transferred && BufferGroup::of(config) == group
+            });
         }
         let clone = self.pending.get_mut(&clone_id)?;
-        let source = sessions.get_mut(clone.source)?;
         let all = source.config.buffers.iter().zip(&source.buffers).enumerate();
         for (index, (config, id)) in all.skip(piece.from) {
             if BufferGroup::of(config) != group {
@@ -469,10 +471,18 @@ impl Clones {
         }
     }
 
-    /// The buffers of a session are taken or emptied: what clones took of them before does not go back there.
-    fn note_places_taken(&mut self, source: SessionId) {
-        for clone in self.pending.values_mut().filter(|clone| clone.source == source) {
-            clone.parts.values_mut().for_each(Part::note_place_taken);
+    /// Some buffers of a session are taken or emptied: what clones took of them before does not go back there.
+    fn note_places_taken(
+        &mut self,
+        source: &Session,
+        is_meant: impl Fn(&TraceConfigBufferConfig) -> bool,
+    ) {
+        for clone in self.pending.values_mut().filter(|clone| clone.source == source.id) {
+            for (index, part) in clone.parts.iter_mut() {
+                if source.config.buffers.get(*index).is_some_and(&is_meant) {
+                    part.note_place_taken();
+                }
+            }
         }
     }
 

@@ -126,8 +126,8 @@ impl Part {
         }
     }
 
-    /// The clone is given up. What was taken goes back to the place of buffer `id` of the source, if nothing came there
-    /// meanwhile. Returns whether something of the source is lost.
+    /// The clone is given up. What was taken goes back to the place of buffer `id` of the source, if nothing was stored
+    /// there meanwhile. Returns whether something of the source is lost.
     pub(crate) fn abandon(self, id: Option<BufferId>, buffers: &mut Buffers) -> bool {
         let (unfinished, source) = match self.bytes {
             PartBytes::Copying(unfinished, source) => (unfinished, source),
@@ -150,14 +150,17 @@ impl Part {
 
     /// Returns whether something is lost.
     fn put_back(mut taken: TraceBuffer, id: Option<BufferId>, buffers: &mut Buffers) -> bool {
-        let is_untouched = |id: &BufferId| buffers.get(*id).is_some_and(TraceBuffer::is_untouched);
-        let Some(id) = id.filter(is_untouched) else {
+        let is_empty = |id: &BufferId| buffers.get(*id).is_some_and(|fresh| !fresh.has_data());
+        let Some(id) = id.filter(is_empty) else {
             let is_lost = taken.has_data();
             buffers.retire(taken);
             return is_lost;
         };
         taken.set_writable();
         if let Some(fresh) = buffers.replace(id, taken) {
+            if let Some(back) = buffers.get_mut(id) {
+                back.add_refused(fresh.stats());
+            }
             buffers.retire(fresh);
         }
         false

@@ -2,6 +2,8 @@
 
 use super::clone::{COPIED, TRANSFERRED, ask, done, two_buffers, two_producers};
 use super::*;
+use protos::InitializeConnectionRequestProducerSMBScrapingMode as Scraping;
+use protos::producer_port::Request;
 
 #[test]
 fn transfer_on_clone() {
@@ -45,6 +47,25 @@ fn clone_transfer_flush() {
     assert_eq!(payloads(&clone.read(&mut shell)), ["a", "b 1", "b 2"]);
 }
 
+/// A patch for a chunk that is not in the buffer.
+fn patch(shell: &mut Shell, producer: &MockProducer) {
+    let patch = protos::CommitDataRequestChunkToPatchPatch {
+        offset: Some(0),
+        data: Some(vec![0; 4]),
+        ..Default::default()
+    };
+    let of_chunk = protos::CommitDataRequestChunkToPatch {
+        target_buffer: Some(TRANSFERRED.get().into()),
+        writer_id: Some(WRITER.get().into()),
+        chunk_id: Some(0),
+        patches: vec![patch],
+        ..Default::default()
+    };
+    let request =
+        protos::CommitDataRequest { chunks_to_patch: vec![of_chunk], ..Default::default() };
+    producer.call(shell, Request::CommitData(request));
+}
+
 fn losses_of_clones(
     shell: &mut Shell,
     consumer: &MockConsumer,
@@ -58,22 +79,32 @@ fn losses_of_clones(
 /// What a clone took goes back to its source if the clone fails, unless newer packets would be before it.
 #[test]
 fn a_transferred_buffer_goes_back_if_the_clone_fails() {
-    for comes in [false, true] {
-        let mut shell = Shell::new();
+    #[derive(Clone, Copy, PartialEq)]
+    enum Comes {
+        Nothing,
+        Packet,
+        LatePatch,
+    }
+    for comes in [Comes::Nothing, Comes::Packet, Comes::LatePatch] {
+        let mut shell = Shell::with_checked_buffers();
         let (mut a, b, consumer) = two_producers(&mut shell, two_buffers());
         a.write(&mut shell, WRITER, TRANSFERRED, &[payload("a")]);
         let (clone, call) = ask(&mut shell, 0, None);
         a.ack_flush(&mut shell, 1);
-        if comes {
-            a.write(&mut shell, WRITER, TRANSFERRED, &[payload("b")]);
+        match comes {
+            Comes::Nothing => {}
+            Comes::Packet => a.write(&mut shell, WRITER, TRANSFERRED, &[payload("b")]),
+            Comes::LatePatch => patch(&mut shell, &a),
         }
         assert_eq!(clone.cloned(&mut shell, call), None);
         clone.disconnect(&mut shell);
         a.write(&mut shell, WRITER, TRANSFERRED, &[payload("c")]);
         let (read, told) = match comes {
-            false => (["a", "c"], &[][..]),
-            true => (["b", "c"], &[(Some(0), Some(true))][..]),
+            Comes::Packet => (["b", "c"], &[(Some(0), Some(true))][..]),
+            Comes::Nothing | Comes::LatePatch => (["a", "c"], &[][..]),
         };
+        let failed = ledger::stats(&mut shell, &consumer).buffer_stats[0].patches_failed;
+        assert_eq!(failed, Some(u64::from(comes == Comes::LatePatch)));
         assert_eq!(losses_of_clones(&mut shell, &consumer), told);
         assert_eq!(payloads(&consumer.read(&mut shell)), read);
         // The next clone gets what is there then.
@@ -85,6 +116,64 @@ fn a_transferred_buffer_goes_back_if_the_clone_fails() {
         done(&mut shell, &clone, call);
         assert_eq!(payloads(&clone.read(&mut shell)), ["d"]);
         assert_eq!(losses_of_clones(&mut shell, &consumer), told);
+    }
+}
+
+/// The flush of the other buffers takes nothing of writers into the place of one that was taken.
+#[test]
+fn the_flush_of_other_buffers_leaves_the_place_of_a_taken_one_empty() {
+    let mut shell = Shell::new();
+    let request = protos::InitializeConnectionRequest {
+        producer_name: Some("a".into()),
+        smb_scraping_mode: Some(Scraping::SMB_SCRAPING_ENABLED),
+        ..Default::default()
+    };
+    let mut a = MockProducer::connect_with(&mut shell, peer(42), request, None);
+    a.register_name(&mut shell, "a");
+    let mut b = producer(&mut shell, "b");
+    b.register_name(&mut shell, "b");
+    let mut source = MockConsumer::connect(&mut shell, 0);
+    source.enable(&mut shell, two_buffers(), None);
+    a.commands(&mut shell);
+    b.commands(&mut shell);
+    let request = protos::RegisterTraceWriterRequest {
+        trace_writer_id: Some(WRITER.get().into()),
+        target_buffer: Some(TRANSFERRED.get().into()),
+        ..Default::default()
+    };
+    a.call(&mut shell, Request::RegisterTraceWriter(request));
+    // It is not committed.
+    a.fill_chunk(WRITER, TRANSFERRED, &[payload("x")]);
+    let (mut clone, call) = ask(&mut shell, 0, None);
+    a.ack_flush(&mut shell, 1);
+    clone.enable(&mut shell, config(&[]), None);
+    b.ack_flush(&mut shell, 2);
+    assert!(clone.cloned(&mut shell, call).unwrap().error.is_some(), "it has a session");
+    assert_eq!(losses_of_clones(&mut shell, &source), []);
+    assert_eq!(payloads(&source.read(&mut shell)), ["x"]);
+}
+
+/// A clone that clears other buffers takes no place of what goes back.
+#[test]
+fn a_buffer_goes_back_although_another_one_was_cleared() {
+    for clears_both in [false, true] {
+        let mut shell = Shell::new();
+        let mut config = two_buffers();
+        config.buffers[1].clear_before_clone = Some(true);
+        config.buffers[0].clear_before_clone = clears_both.then_some(true);
+        let (mut a, mut b, consumer) = two_producers(&mut shell, config);
+        let (first, _) = ask(&mut shell, 0, None);
+        a.write(&mut shell, WRITER, TRANSFERRED, &[payload("a")]);
+        b.write(&mut shell, WRITER, COPIED, &[payload("b")]);
+        a.ack_flush(&mut shell, 1);
+        let (_second, _) = ask(&mut shell, 0, None);
+        first.disconnect(&mut shell);
+        let (read, told) = match clears_both {
+            false => (&["a"][..], &[][..]),
+            true => (&[][..], &[(Some(0), Some(true))][..]),
+        };
+        assert_eq!(losses_of_clones(&mut shell, &consumer), told);
+        assert_eq!(payloads(&consumer.read(&mut shell)), read);
     }
 }
 

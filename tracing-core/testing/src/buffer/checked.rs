@@ -176,6 +176,13 @@ impl WrapBuffer for CheckedBuffer {
         self.compare();
     }
 
+    fn add_refused(&mut self, of: &Stats) {
+        self.check().compare_batch();
+        self.real.add_refused(of);
+        self.check().reference.add_refused(of);
+        self.compare();
+    }
+
     fn begin_read(&mut self) {
         self.compare();
         self.real.begin_read();

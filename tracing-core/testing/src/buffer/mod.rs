@@ -56,6 +56,8 @@ pub trait ReferenceBuffer: Send {
     fn patch(&mut self, patches: &ChunkPatches<'_>) -> bool;
     /// As [`TraceBuffer::note_violation`].
     fn note_violation(&mut self);
+    /// As [`TraceBuffer::add_refused`].
+    fn add_refused(&mut self, of: &Stats);
     /// A batch of at most `max` packets.
     fn read(&mut self, max: usize) -> Vec<Packet>;
     /// As [`TraceBuffer::clone_read_only`].

@@ -387,6 +387,10 @@ impl ReferenceBuffer for ReferenceV1 {
         self.stats.abi_violations += 1;
     }
 
+    fn add_refused(&mut self, of: &Stats) {
+        self.stats.add_refused(of);
+    }
+
     fn read(&mut self, max: usize) -> Vec<Packet> {
         let mut sequences: Vec<Sequence> =
             self.records.iter().filter_map(|r| Some(r.chunk.as_ref()?.sequence)).collect();

@@ -524,6 +524,10 @@ impl ReferenceBuffer for ReferenceV2 {
         self.stats.abi_violations += 1;
     }
 
+    fn add_refused(&mut self, of: &Stats) {
+        self.stats.add_refused(of);
+    }
+
     fn read(&mut self, max: usize) -> Vec<Packet> {
         let mut out = Vec::new();
         self.generation += 1;

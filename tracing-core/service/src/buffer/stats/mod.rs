@@ -55,6 +55,14 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// Adds what another buffer refused.
+    pub fn add_refused(&mut self, of: &Self) {
+        let add = |sum: &mut u64, count| *sum = sum.saturating_add(count);
+        add(&mut self.chunks_discarded, of.chunks_discarded);
+        add(&mut self.patches_failed, of.patches_failed);
+        add(&mut self.abi_violations, of.abi_violations);
+    }
+
     /// The counters of a new clone, from which nothing was read.
     pub(super) fn of_clone(&self) -> Self {
         Self {

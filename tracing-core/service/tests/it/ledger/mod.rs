@@ -170,7 +170,7 @@ fn sequence_of(packet: &TracePacket) -> u32 {
     }
 }
 
-fn stats(shell: &mut Shell, consumer: &MockConsumer) -> protos::TraceStats {
+pub(super) fn stats(shell: &mut Shell, consumer: &MockConsumer) -> protos::TraceStats {
     let request = protos::consumer_port::Request::GetTraceStats(GetTraceStatsRequest::default());
     let reply = consumer.call(shell, request).remove(0).response.unwrap();
     protos::GetTraceStatsResponse::decode(&reply).unwrap().trace_stats.unwrap()
