@@ -193,6 +193,8 @@ pub(crate) fn of_pass(
     snapshots.extend(std::mem::take(&mut session.unread_events.snapshots));
     // Some may be from before the start, and readers refuse one that goes back.
     sort_by_time(&mut snapshots, |snapshot| snapshot.boot_ns);
+    session.unread_events.newest_read =
+        snapshots.last().copied().or(session.unread_events.newest_read);
     for snapshot in snapshots {
         packets.push(clock_snapshot(maker, session, &snapshot));
     }

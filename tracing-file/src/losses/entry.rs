@@ -60,9 +60,9 @@ pub fn entry_line(entry: &LossLedgerEntry) -> String {
             )
         }
         Reason::REASON_EVENTS_DROPPED => {
-            let events = amount(entry, ("state change", "state changes"));
+            let events = amount(entry, ("event", "events"));
             format!(
-                "{events} of other sessions: the session had as many as it keeps until it is read"
+                "{events} of the service (clocks, other sessions): the session had as many as it keeps until it is read"
             )
         }
         Reason::REASON_OTHERS => {

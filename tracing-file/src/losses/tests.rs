@@ -201,7 +201,7 @@ fn losses_of_the_ledger() {
     );
     assert_eq!(
         line(Reason::REASON_EVENTS_DROPPED, 1, false, None),
-        "1 state change of other sessions: the session had as many as it keeps until it is read"
+        "1 event of the service (clocks, other sessions): the session had as many as it keeps until it is read"
     );
     let full = line(Reason::REASON_FILE_FULL, 0, true, None);
     assert_eq!(full, "what came after the file was as long as it may be (max_file_size_bytes)");

@@ -92,7 +92,7 @@ pub(crate) enum OfSession {
     FileFull,
     /// A clone took buffers, was not made, and could not put them back; or its file failed, or nobody read it.
     CloneFailed,
-    /// State changes of other sessions were not kept until they are read.
+    /// State changes of other sessions, or snapshots of the clocks, were not kept until they are read.
     EventsDropped,
 }
 

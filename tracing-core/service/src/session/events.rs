@@ -59,6 +59,8 @@ pub(crate) struct UnreadEvents {
     pub(crate) initial_done: bool,
     pub(crate) first_snapshot: Option<Now>,
     pub(crate) snapshots: VecDeque<Now>,
+    /// The last snapshot that was read.
+    pub(crate) newest_read: Option<Now>,
     pub(crate) sync_marker: bool,
     pub(crate) stats: bool,
     /// (kind, boot time)
@@ -85,6 +87,7 @@ impl UnreadEvents {
             initial_done: false,
             first_snapshot: None,
             snapshots: VecDeque::new(),
+            newest_read: None,
             sync_marker: false,
             stats: false,
             lifecycle: Vec::new(),
@@ -147,15 +150,40 @@ impl UnreadEvents {
         self.lifecycle.iter().map(count).max().unwrap_or(0)
     }
 
-    /// Keeps a snapshot of the clocks unless the newest one says the same.
-    pub(crate) fn add_snapshot(&mut self, now: &Now) {
+    /// Keeps a snapshot of the clocks unless the newest one says the same. Returns how many a reader lacks because of
+    /// that.
+    pub(crate) fn add_snapshot(&mut self, now: &Now) -> u64 {
         if self.snapshots.back().is_some_and(|newest| !clocks::have_drifted(newest, now)) {
-            return;
+            return 0;
         }
-        if self.snapshots.len() >= self.limits.snapshots_pending_max {
-            self.snapshots.pop_front();
-        }
+        let is_full = self.snapshots.len() >= self.limits.snapshots_pending_max;
+        let lacking = if is_full { self.thin_snapshots() } else { 0 };
         self.snapshots.push_back(*now);
+        lacking
+    }
+
+    /// Makes room for a snapshot. Every second one goes of those by which only a TSC moved, so that the rest covers all
+    /// the time; where each tells more, every second one. Returns how many of these went.
+    fn thin_snapshots(&mut self) -> u64 {
+        let (mut last, mut is_second) = (self.first_snapshot.or(self.newest_read), true);
+        self.snapshots.retain(|snapshot| {
+            is_second = !is_second;
+            let is_news = last.is_none_or(|last| clocks::times_have_drifted(&last, snapshot));
+            if is_news || is_second {
+                last = Some(*snapshot);
+            }
+            is_news || is_second
+        });
+        let all = self.snapshots.len();
+        if all < self.limits.snapshots_pending_max {
+            return 0;
+        }
+        let mut is_second = true;
+        self.snapshots.retain(|_| {
+            is_second = !is_second;
+            is_second
+        });
+        all.saturating_sub(self.snapshots.len()) as u64
     }
 
     /// Keeps an event of another session. When there are too many the newest is dropped, and the result is false: the

@@ -273,8 +273,13 @@ impl Session {
 
     /// Takes a snapshot of the clocks unless the config forbids it.
     pub(crate) fn snapshot_clocks(&mut self, now: &Now) {
-        if self.wants_snapshots() {
-            self.unread_events.add_snapshot(now);
+        if !self.wants_snapshots() {
+            return;
+        }
+        let lacking = self.unread_events.add_snapshot(now);
+        if lacking > 0 {
+            let amount = Amount::exactly(lacking);
+            self.ledger.add_of_session(OfSession::EventsDropped, amount, now.boot_ns);
         }
     }
 

@@ -243,6 +243,37 @@ fn snapshots_of_clocks() {
     assert_eq!((real.len(), real.last()), (3, Some(&last)), "{real:?}");
 }
 
+/// Of a TSC, which counts cycles, each snapshot says something new, but a reader lacks none. What is kept covers all the
+/// time.
+#[test]
+fn snapshots_that_a_reader_lacks_are_in_the_ledger() {
+    for (drift_ns, told) in [(0, None), (limits::SNAPSHOT_DRIFT_NS, Some(4))] {
+        let mut shell = shell(|limits| limits.snapshots_pending_max = 4);
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        consumer.enable(&mut shell, config(&[]), None);
+        consumer.read(&mut shell);
+        let start_ns = shell.now_ns;
+        for step in 1..=8 {
+            shell.now_ns += limits::SNAPSHOT_PERIOD_MS * 1_000_000;
+            let mut now = shell.now();
+            now.tsc = Some(3 * now.boot_ns);
+            now.real_ns += step * drift_ns;
+            shell.service.handle_timeout(&now);
+        }
+        let reason = Some(protos::LossLedgerReason::REASON_EVENTS_DROPPED);
+        let entries = ledger::ledger(&mut shell, &consumer).into_iter();
+        let lacking = entries.filter(|entry| entry.reason == reason).map(|entry| entry.count);
+        assert_eq!(lacking.collect::<Vec<_>>(), Vec::from_iter(told.map(Some)), "{drift_ns}");
+        let packets = consumer.read(&mut shell);
+        let steps = packets.iter().filter_map(|packet| match &packet.data {
+            Some(TracePacketData::ClockSnapshot(snapshot)) => snapshot.clocks[0].timestamp,
+            _ => None,
+        });
+        let step = |boot_ns: u64| (boot_ns - start_ns) / (limits::SNAPSHOT_PERIOD_MS * 1_000_000);
+        assert_eq!(steps.map(step).collect::<Vec<_>>(), [4, 6, 7, 8]);
+    }
+}
+
 #[test]
 fn events_of_a_session() {
     let mut shell = shell(|limits| limits.lifecycle_events_max = 2);
