@@ -85,9 +85,7 @@ impl Service {
                 stop::limit_file_stall(id, cx);
             }
             Timer::FileStall(id) => of_session(id, stop::handle_file_stall),
-            Timer::TriggerTimeout(id) => {
-                of_session(id, |s, cx| stop::handle_trigger_timeout(s, cx))
-            }
+            Timer::TriggerTimeout(id) => of_session(id, stop::handle_trigger_timeout),
             Timer::TriggerStop(id) => {
                 of_session(id, |s, cx| cx.then(stop::flush_and_disable(s.id)))
             }

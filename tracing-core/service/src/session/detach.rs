@@ -74,6 +74,8 @@ pub(crate) fn attach<'a>(
     consumer.session = Some(session.id);
     session.detach_key = None;
     session.consumer = Some(client);
+    // It may be about to end without one.
+    session.life.set_frees_at_end(false);
     if session.state() == SessionState::Disabled {
         // The session has ended: a consumer that asks for the end now is told at once.
         session.end_report.report_again();

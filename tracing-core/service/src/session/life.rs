@@ -98,6 +98,7 @@ pub(crate) struct Life {
     waits_for: Option<SetUpWait>,
     ends_when_made: bool,
     stops_at_once: bool,
+    frees_at_end: bool,
     end: End,
 }
 
@@ -110,6 +111,7 @@ impl Life {
             waits_for: None,
             ends_when_made: false,
             stops_at_once: false,
+            frees_at_end: false,
             end: End::No,
         }
     }
@@ -171,6 +173,15 @@ impl Life {
 
     pub(crate) fn stops_at_once(&self) -> bool {
         self.stops_at_once
+    }
+
+    /// Whether it is freed when it is over: it ends by itself, and has no consumer.
+    pub(crate) fn set_frees_at_end(&mut self, frees: bool) {
+        self.frees_at_end = frees;
+    }
+
+    pub(crate) fn frees_at_end(&self) -> bool {
+        self.frees_at_end
     }
 
     /// Begins its end. False if that has begun before.

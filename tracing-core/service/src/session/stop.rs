@@ -77,13 +77,12 @@ pub(crate) fn handle_duration_end(session: &Session, cx: &mut Context) {
     }
 }
 
-/// Ends a session for its consumer, or for good if it has none.
-pub(crate) fn disable_or_free(session: &Session, cx: &mut Context) {
-    let (session, has_consumer) = (session.id, session.consumer.is_some());
-    cx.then(match has_consumer {
-        true => Step::Disable { session, immediate: false, error: None },
-        false => Step::Free { session, reason: None },
-    });
+/// Ends a session for its consumer, or for good if it has none by then.
+pub(crate) fn disable_or_free(session: &mut Session, cx: &mut Context) {
+    session.life.set_frees_at_end(session.consumer.is_none());
+    cx.then(Step::Disable { session: session.id, immediate: false, error: None });
+    // It may be over already.
+    cx.then(Step::ReportEnd(session.id));
 }
 
 /// Stops all instances; the session is over when those that acknowledge it have done so, or after
@@ -311,13 +310,19 @@ pub(crate) fn note_end(session: &mut Session, cx: &mut Context) {
     session.snapshot_clocks(&cx.now);
 }
 
-/// Tells the consumer of the end, once, when the file (if any) is closed.
+/// Tells the consumer of the end, once, when the file (if any) is closed. A session that ended without one is freed, and
+/// its file is completed as that of any freed session.
 pub(crate) fn report_end(session: &mut Session, consumers: &mut Consumers, cx: &mut Context) {
     if session.state() != SessionState::Disabled
         || session.is_being_made()
-        || session.file.is_some()
         || session.work.scrapes_for_end()
     {
+        return;
+    }
+    if session.life.frees_at_end() {
+        return cx.then(Step::Free { session: session.id, reason: None });
+    }
+    if session.file.is_some() {
         return;
     }
     // A detached session has no consumer, and a consumer that attached may not have asked yet.
@@ -422,7 +427,7 @@ pub(crate) fn handle_file_stall(session: &mut Session, cx: &mut Context) {
 }
 
 /// The timer of START_TRACING mode: no trigger came in time.
-pub(crate) fn handle_trigger_timeout(session: &Session, cx: &mut Context) {
+pub(crate) fn handle_trigger_timeout(session: &mut Session, cx: &mut Context) {
     if session.state() == SessionState::Configured {
         disable_or_free(session, cx);
     }

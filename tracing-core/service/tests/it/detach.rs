@@ -1,5 +1,6 @@
 //! Detached sessions, and changes of a running session.
 
+use super::lifecycle::{notifying, stopped};
 use super::*;
 use protos::consumer_port::Request;
 use protos::{AttachResponse, EnableTracingRequest};
@@ -70,6 +71,65 @@ fn detach_duration_timeout_free_buffers() {
     assert_eq!(payloads(&testing::mock::decode_file(&shell.files[&file].bytes)), ["x"]);
     assert!(shell.service.is_idle());
     assert_eq!(attach(&mut shell, &consumer, "mykey"), None);
+}
+
+/// A detached session that ends by itself waits for its data sources, as any other, and writes what they write last.
+#[test]
+fn a_detached_session_waits_for_its_data_sources() {
+    for is_late in [false, true] {
+        let mut shell = Shell::new();
+        let asked =
+            TraceConfig { duration_ms: Some(1), write_into_file: Some(true), ..config(&["ds"]) };
+        let mut producer = producer(&mut shell, "p");
+        producer.register(&mut shell, notifying("ds", false, true));
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        let file = shell.open_file();
+        consumer.enable(&mut shell, asked, Some(file));
+        producer.commands(&mut shell);
+        assert!(detach(&mut shell, &consumer, "mykey"));
+        shell.advance_ms(1);
+        producer.ack_flush(&mut shell, 1);
+        assert!(!shell.files[&file].closed);
+        producer.write(&mut shell, WRITER, BUFFER, &[payload("last")]);
+        if !is_late {
+            stopped(&mut shell, &producer, 1);
+        }
+        assert_eq!(shell.files[&file].closed, !is_late);
+        shell.advance_ms(5000);
+        assert!(shell.files[&file].closed && shell.service.is_idle());
+        let packets = testing::mock::decode_file(&shell.files[&file].bytes);
+        assert_eq!(payloads(&packets), ["last"]);
+        let told = packets.iter().rev().find_map(|packet| match &packet.data {
+            Some(TracePacketData::TraceStats(stats)) => Some(&stats.loss_ledger),
+            _ => None,
+        });
+        let entries = told.unwrap().iter().flat_map(|ledger| &ledger.entries);
+        let reasons: Vec<_> = entries.map(|entry| entry.reason).collect();
+        let late = Some(protos::LossLedgerReason::REASON_STOPPED_LATE);
+        assert_eq!(reasons, if is_late { vec![late] } else { vec![] });
+    }
+}
+
+/// A consumer that attaches while a session ends is told of the end, and reads it.
+#[test]
+fn a_consumer_attaches_to_a_session_that_ends() {
+    let mut shell = Shell::new();
+    let mut producer = producer(&mut shell, "p");
+    producer.register(&mut shell, notifying("ds", false, true));
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let asked = TraceConfig { duration_ms: Some(1), ..config(&["ds"]) };
+    consumer.enable(&mut shell, asked, None);
+    producer.commands(&mut shell);
+    assert!(detach(&mut shell, &consumer, "mykey"));
+    shell.advance_ms(1);
+    producer.ack_flush(&mut shell, 1);
+    assert!(attach(&mut shell, &consumer, "mykey").is_some());
+    ask_for_end(&mut shell, &mut consumer);
+    producer.write(&mut shell, WRITER, BUFFER, &[payload("last")]);
+    assert_eq!(consumer.ended(&mut shell), None);
+    stopped(&mut shell, &producer, 1);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+    assert_eq!(payloads(&consumer.read(&mut shell)), ["last"]);
 }
 
 #[test]

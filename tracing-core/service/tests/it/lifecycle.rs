@@ -3,7 +3,7 @@
 use super::*;
 use protos::producer_port::Request;
 
-fn notifying(name: &str, start: bool, stop: bool) -> DataSourceDescriptor {
+pub(super) fn notifying(name: &str, start: bool, stop: bool) -> DataSourceDescriptor {
     DataSourceDescriptor {
         will_notify_on_start: Some(start),
         will_notify_on_stop: Some(stop),
@@ -11,7 +11,7 @@ fn notifying(name: &str, start: bool, stop: bool) -> DataSourceDescriptor {
     }
 }
 
-fn stopped(shell: &mut Shell, producer: &MockProducer, id: u64) {
+pub(super) fn stopped(shell: &mut Shell, producer: &MockProducer, id: u64) {
     let request =
         protos::NotifyDataSourceStoppedRequest { data_source_id: Some(id), ..Default::default() };
     producer.call(shell, Request::NotifyDataSourceStopped(request));
