@@ -5,7 +5,7 @@
 //!
 //! `cargo run -p tracebox-core --example custom_transport`
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::error::Error;
 use std::io::IoSlice;
 use std::os::fd::BorrowedFd;
@@ -46,11 +46,20 @@ struct State {
 
 #[derive(Default)]
 struct Pipe {
+    /// The port of a connection that the service has not accepted yet.
     port: Option<PortKind>,
+    /// The connection, from then on until it ends.
+    client: Option<ClientId>,
     to_service: VecDeque<u8>,
     to_client: VecDeque<u8>,
     closed: bool,
     woken: bool,
+}
+
+impl State {
+    fn pipe_of(&mut self, client: ClientId) -> Option<&mut Pipe> {
+        self.pipes.iter_mut().find(|pipe| pipe.client == Some(client))
+    }
 }
 
 impl Wire {
@@ -145,51 +154,80 @@ impl Drop for PipeTransport {
     }
 }
 
+/// The service's end of one pipe.
+impl Pipe {
+    /// Accepts a new connection, and passes on what its client has sent.
+    fn receive(&mut self, service: &EmbeddedService) {
+        if let Some(port) = self.port.take() {
+            // Only the transport knows the uid of a client. This transport carries no descriptors.
+            let peer = Peer { uid: 1000, by_value: true, ..Peer::default() };
+            self.client = Some(service.accept(port, Some(peer)));
+        }
+        let Some(client) = self.client else { return };
+        let bytes: Vec<u8> = self.to_service.drain(..).collect();
+        if !bytes.is_empty() && service.receive(client, &bytes, None).is_err() {
+            self.end();
+        } else if self.closed {
+            service.disconnect(client);
+            self.end();
+        }
+    }
+
+    /// Takes the replies to its client.
+    fn transmit(&mut self, service: &EmbeddedService, client: ClientId) {
+        let sent = service.transmit(client, |parts, _| {
+            parts.iter().for_each(|part| self.to_client.extend(part.iter()));
+            Ok(parts.iter().map(|part| part.len()).sum())
+        });
+        if sent.is_err() {
+            self.end();
+        }
+    }
+
+    fn end(&mut self) {
+        self.client = None;
+        self.closed = true;
+    }
+
+    /// Whether there is nothing to pass on.
+    fn is_quiet(&self) -> bool {
+        let is_open = self.client.is_some();
+        self.port.is_none() && !(is_open && (self.closed || !self.to_service.is_empty()))
+    }
+}
+
 /// The service's thread: carries bytes until all connections are closed.
 fn serve(wire: &Wire) -> Result<(), OsError> {
     let mut config = service_config("custom transport example")?;
     config.regions = Arc::new(HeapRegions);
     let service = EmbeddedService::new(config, Box::new(|_, line| eprintln!("{line}")))?;
-    let mut clients: BTreeMap<usize, ClientId> = BTreeMap::new();
-    let mut ended = false;
-    while !ended {
+    loop {
+        wire.with(|state| state.pipes.iter_mut().for_each(|pipe| pipe.receive(&service)));
         service.poll();
-        let due = service.poll_timeout();
-        ended = wire.with(|state| {
-            for (index, pipe) in state.pipes.iter_mut().enumerate() {
-                if let Some(port) = pipe.port.take() {
-                    // Only the transport knows the uid of a client. This transport carries no descriptors.
-                    let peer = Peer { uid: 1000, by_value: true, ..Peer::default() };
-                    clients.insert(index, service.accept(port, Some(peer)));
+        let ended = wire.with(|state| {
+            while let Some(client) = service.poll_transmit() {
+                if let Some(pipe) = state.pipe_of(client) {
+                    pipe.transmit(&service, client);
                 }
-                let Some(&client) = clients.get(&index) else { continue };
-                let bytes: Vec<u8> = pipe.to_service.drain(..).collect();
-                if !bytes.is_empty() && service.receive(client, &bytes, None).is_err() {
-                    pipe.closed = true;
-                }
-                let sent = service.transmit(client, |parts, _| {
-                    parts.iter().for_each(|part| pipe.to_client.extend(part.iter()));
-                    Ok(parts.iter().map(|part| part.len()).sum())
-                });
-                if pipe.closed || sent.is_err() {
-                    service.disconnect(client);
-                    clients.remove(&index);
-                    pipe.closed = true;
+            }
+            while let Some(client) = service.poll_closed() {
+                if let Some(pipe) = state.pipe_of(client) {
+                    pipe.end();
                 }
             }
             state.ended
         });
+        if ended {
+            return Ok(());
+        }
+        let due = service.poll_timeout();
         let state = wire.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let quiet = |pipe: &Pipe| pipe.to_service.is_empty() && pipe.port.is_none() && !pipe.closed;
-        if clients.keys().all(|&index| quiet(&state.pipes[index]))
-            && state.pipes.len() >= clients.len()
-        {
+        if state.pipes.iter().all(Pipe::is_quiet) {
             let wait =
                 due.map_or(TIMEOUT, |_| Duration::from_millis(1)).min(Duration::from_millis(20));
             drop(wire.changed.wait_timeout(state, wait));
         }
     }
-    Ok(())
 }
 
 /// Writes a packet longer than any frame.

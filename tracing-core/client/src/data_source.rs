@@ -187,12 +187,6 @@ impl Instance {
         Self::new(id, Arc::new(config), None)
     }
 
-    /// An instance whose writers write into the memory of `arbiter`: for a data source without a
-    /// [`Producer`](super::producer::Producer).
-    pub fn with_arbiter(id: InstanceId, config: DataSourceConfig, arbiter: Arbiter) -> Self {
-        Self::new(id, Arc::new(config), Some(arbiter))
-    }
-
     /// The id, unique in the service.
     pub fn id(&self) -> InstanceId {
         self.0.adopted.get().map_or(self.0.id, |(id, _)| *id)

@@ -17,6 +17,18 @@
 //!   gives. The other end is a [`TransportConnection`](client::connection::TransportConnection) over a
 //!   [`Transport`](client::connection::Transport) of yours, or any program that speaks the protocol.
 //!
+//! One thread moves the bytes of such connections in a loop:
+//!
+//! 1. [`accept`](EmbeddedService::accept) and [`receive`](EmbeddedService::receive) what has come;
+//! 2. [`poll`](EmbeddedService::poll);
+//! 3. [`transmit`](EmbeddedService::transmit) for each connection that
+//!    [`poll_transmit`](EmbeddedService::poll_transmit) returns, and for those whose transport was full and has room
+//!    again;
+//! 4. close the transport of each connection that [`poll_closed`](EmbeddedService::poll_closed) returns: the service
+//!    remembers it until then;
+//! 5. sleep until bytes come, the descriptor of the service is readable, or
+//!    [`poll_timeout`](EmbeddedService::poll_timeout) is reached.
+//!
 //! Complete programs: `tracing-core/examples/embedded.rs`, `tracing-core/examples/custom_transport.rs`.
 
 use core::fmt;
@@ -157,11 +169,11 @@ impl EmbeddedService {
         fd: Option<OwnedFd>,
     ) -> Result<(), ConnectionClosed> {
         let mut engine = lock(&self.0.engine);
-        let host = engine.host(client).ok_or(ConnectionClosed)?;
+        let Some(host) = engine.host(client) else { return Err(report_end(&mut engine, client)) };
         // The program polls on a thread of its own choice: what it passes is closed there.
         let taken = host.receive(bytes, fd.map(PeerFd::own));
         engine.process_events(client);
-        self.check(&mut engine, client, taken)
+        check(&mut engine, client, taken)
     }
 
     /// Whether [`receive`](Self::receive) should wait, because the peer has too many unread replies. Bytes that are
@@ -171,10 +183,17 @@ impl EmbeddedService {
         lock(&self.0.engine).host(client).is_some_and(|host| host.is_paused())
     }
 
-    /// A connection that may have bytes to send. Each is returned once, until it has more.
+    /// A connection that has bytes to send. Each is returned once, until it has more.
     #[must_use]
     pub fn poll_transmit(&self) -> Option<ClientId> {
-        lock(&self.0.engine).dirty.pop_first()
+        let mut engine = lock(&self.0.engine);
+        while let Some(client) = engine.dirty.pop_first() {
+            // Clients of this process have their replies already.
+            if engine.host(client).is_some_and(HostLink::has_replies) {
+                return Some(client);
+            }
+        }
+        None
     }
 
     /// Passes the bytes that wait to `send`, which takes as many as it can and returns their number; 0 ends the
@@ -185,50 +204,62 @@ impl EmbeddedService {
     pub fn transmit(
         &self,
         client: ClientId,
-        send: impl FnMut(&[IoSlice<'_>], Option<BorrowedFd<'_>>) -> Result<usize, OsError>,
+        mut send: impl FnMut(&[IoSlice<'_>], Option<BorrowedFd<'_>>) -> Result<usize, OsError>,
     ) -> Result<(), ConnectionClosed> {
         let mut engine = lock(&self.0.engine);
-        let host = engine.host(client).ok_or(ConnectionClosed)?;
+        let Some(host) = engine.host(client) else { return Err(report_end(&mut engine, client)) };
+        let mut has_sent = false;
+        let send = |bytes: &[IoSlice<'_>], fd: Option<BorrowedFd<'_>>| {
+            send(bytes, fd).inspect(|&count| has_sent |= count > 0)
+        };
         let sent = host.transmit(send, drop);
         let drained = host.take_drained();
-        self.check(&mut engine, client, sent)?;
+        check(&mut engine, client, sent)?;
         if drained {
             engine.handle_drained(client);
         }
-        // Requests that had to wait for room in the queue of replies.
-        if engine.host(client).is_some_and(|host| host.has_events() && !host.is_paused()) {
+        // Requests that had to wait for room in the queue of replies. A transport that is full makes none: a connection
+        // that has new replies each time would be returned by `poll_transmit` again and again.
+        let waits = |host: &mut HostLink| host.has_events() && !host.is_paused();
+        if has_sent && engine.host(client).is_some_and(waits) {
             engine.process_events(client);
         }
         Ok(())
     }
 
-    /// A connection that the service closed, because its peer broke the protocol or does not read. Connections whose
-    /// end another method reported as an error are not returned.
+    /// A connection that the service closed, because its peer broke the protocol or does not read. Each is returned
+    /// once. Connections whose end another method reported as an error, and those that
+    /// [`disconnect`](Self::disconnect) ended, are not returned.
     #[must_use]
     pub fn poll_closed(&self) -> Option<ClientId> {
-        lock(&self.0.engine).closed.pop_front()
+        lock(&self.0.engine).closed.pop_first()
     }
 
     /// Ends a connection that its peer has closed, once what the peer sent before is handled.
     pub fn disconnect(&self, client: ClientId) {
-        lock(&self.0.engine).end_after_requests(client, Disconnect::PeerLeft);
+        let mut engine = lock(&self.0.engine);
+        engine.end_after_requests(client, Disconnect::PeerLeft);
+        engine.closed.remove(&client);
     }
+}
 
-    fn check(
-        &self,
-        engine: &mut Engine,
-        client: ClientId,
-        done: Result<(), Disconnect>,
-    ) -> Result<(), ConnectionClosed> {
-        let done = match engine.host(client) {
-            Some(host) => done.and_then(|()| host.check_queue()),
-            None => return Err(ConnectionClosed),
-        };
-        done.map_err(|reason| {
-            engine.end_connection(client, &reason);
-            ConnectionClosed
-        })
-    }
+/// Ends a connection whose peer is at fault.
+fn check(
+    engine: &mut Engine,
+    client: ClientId,
+    done: Result<(), Disconnect>,
+) -> Result<(), ConnectionClosed> {
+    let Some(host) = engine.host(client) else { return Err(report_end(engine, client)) };
+    done.and_then(|()| host.check_queue()).map_err(|reason| {
+        engine.end_connection(client, &reason);
+        ConnectionClosed
+    })
+}
+
+/// The program learns from this error that the connection is over.
+fn report_end(engine: &mut Engine, client: ClientId) -> ConnectionClosed {
+    engine.closed.remove(&client);
+    ConnectionClosed
 }
 
 impl Drop for EmbeddedService {

@@ -52,9 +52,9 @@ pub(crate) struct Engine {
     /// Memory that producers bring.
     #[cfg(feature = "host")]
     pub(super) producer_memory: ProducerMemory,
-    /// Connections of custom transports that the engine has closed.
+    /// Connections of custom transports that the engine has closed, and whose program does not know it.
     #[cfg(feature = "host")]
-    pub(crate) closed: VecDeque<ClientId>,
+    pub(crate) closed: BlockSet<ClientId>,
     /// Inputs that came up while effects were carried out.
     follow_ups: VecDeque<Input>,
     /// Answers of files that have their turn later.
@@ -100,7 +100,7 @@ impl Engine {
             #[cfg(feature = "host")]
             producer_memory: ProducerMemory::new(wake.clone(), process::effective_uid()),
             #[cfg(feature = "host")]
-            closed: VecDeque::new(),
+            closed: BlockSet::new(),
             follow_ups: VecDeque::new(),
             answers: VecDeque::new(),
             files: Files::new(wake.clone(), threads),
@@ -398,7 +398,7 @@ impl Engine {
                     peer.link.close();
                     #[cfg(feature = "host")]
                     if matches!(peer.link, Link::Custom(_)) {
-                        self.closed.push_back(client);
+                        self.closed.insert(client);
                     }
                 }
             }

@@ -337,10 +337,15 @@ impl HostLink {
         }
     }
 
+    /// Whether bytes wait to be sent.
+    pub(crate) fn has_replies(&mut self) -> bool {
+        !self.outbox().is_empty()
+    }
+
     /// What the poller should wait for.
     pub(super) fn wanted(&mut self) -> Interest {
         let read = !self.is_paused() && !self.has_events();
-        Interest { read, write: !self.outbox().is_empty() }
+        Interest { read, write: self.has_replies() }
     }
 
     /// Whether the queue became empty since the last call.

@@ -26,7 +26,7 @@ impl Engine {
             let full = self.host(client).map_or(Ok(()), HostLink::check_queue);
             if let Err(over) = full {
                 self.end_connection(client, &over);
-                self.closed.push_back(client);
+                self.closed.insert(client);
             }
         }
     }

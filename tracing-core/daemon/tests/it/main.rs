@@ -5,6 +5,7 @@ extern crate tracing_core_daemon as daemon;
 mod accounts;
 mod blocking;
 mod consumer;
+mod embed;
 mod hostile;
 mod log;
 mod producer;
