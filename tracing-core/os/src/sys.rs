@@ -84,16 +84,16 @@ pub(crate) fn eventfd() -> io::Result<File> {
 }
 
 /// A descriptor to wait for, and the events (`POLLIN`, `POLLOUT`) that are waited for.
-pub(crate) type Interest<'a> = (BorrowedFd<'a>, i16);
+pub(crate) type Wanted<'a> = (BorrowedFd<'a>, i16);
 
 /// `ppoll`: waits until one of the descriptors is ready, or `timeout` has passed (`None`: for ever). Returns the
 /// events of each.
 pub(crate) fn poll<const N: usize>(
-    interests: [Interest<'_>; N],
+    wanted: [Wanted<'_>; N],
     timeout: Option<Duration>,
 ) -> io::Result<[i16; N]> {
     let mut fds =
-        interests.map(|(fd, events)| libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 });
+        wanted.map(|(fd, events)| libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 });
     let timeout = timeout.map(timespec);
     let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY:

@@ -11,7 +11,7 @@ use abi::ids::CallId;
 use abi::ipc::{Client, ClientEvent, Port};
 use abi::shm::Region;
 use os::clock::Deadline;
-use os::poll::{self, Wake};
+use os::poll::{self, Interest, Wake};
 use os::shm::{self, MapError};
 use os::socket::{self, Address, OpenSocket, Stream};
 
@@ -121,12 +121,13 @@ impl Transport for SocketTransport {
     }
 
     fn wait(&mut self, write: bool, timeout: Option<Duration>) -> Awake {
-        match poll::wait_for(self.stream.as_fd(), write, &self.wake, timeout) {
-            Ok((readable, writable, woken)) => {
-                if woken {
+        let interest = Interest { read: true, write };
+        match poll::wait_for(self.stream.as_fd(), interest, &self.wake, timeout) {
+            Ok(why) => {
+                if why.woken {
                     self.wake.clear();
                 }
-                Awake { readable, writable }
+                Awake { readable: why.readable, writable: why.writable }
             }
             // If this failed, the next read reports it.
             Err(_) => Awake { readable: true, writable: false },

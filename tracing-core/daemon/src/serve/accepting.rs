@@ -9,7 +9,7 @@
 //! Connections wait in the kernel meanwhile. Each socket pauses for itself: users that may connect to that of
 //! producers only do not stop that of consumers.
 
-use os::poll::Poller;
+use os::poll::{Interest, Poller};
 use os::socket::{Listener, Stream};
 
 use super::port_kind::PortKind;
@@ -56,7 +56,7 @@ impl Accepting {
         let consumers = consumers.into_iter().map(listening(PortKind::Consumer));
         let listening: Vec<_> = producers.chain(consumers).collect();
         for (one, key) in listening.iter().zip(first_key..) {
-            poller.add(&one.listener, key, true, false)?;
+            poller.add(&one.listener, key, Interest::READ)?;
         }
         Ok(Self { poller: Arc::clone(poller), listening, first_key })
     }
@@ -135,7 +135,7 @@ impl Accepting {
             if one.paused_until.is_none_or(|until| until > boot_ns) {
                 continue;
             }
-            let added = self.poller.add(&one.listener, key, true, false);
+            let added = self.poller.add(&one.listener, key, Interest::READ);
             let until = boot_ns.saturating_add(ACCEPT_PAUSE_NS);
             one.paused_until = added.is_err().then_some(until);
             result = result.and(added);

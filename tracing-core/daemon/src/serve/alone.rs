@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use super::engine::Engine;
 use abi::error::OsError;
-use os::poll::{Alarm, Wake, wait_for};
+use os::poll::{Alarm, Interest, Wake, wait_for};
 use service::ServiceConfig;
 
 use super::Log;
@@ -29,14 +29,14 @@ impl Alone {
     pub(crate) fn run(mut self) -> Result<(), OsError> {
         while !self.engine.inbox.is_stopped() {
             self.alarm.set(self.engine.due_ns())?;
-            let (due, _, woken) = wait_for(self.alarm.as_fd(), false, &self.engine.wake, None)?;
-            if due {
+            let why = wait_for(self.alarm.as_fd(), Interest::READ, &self.engine.wake, None)?;
+            if why.readable {
                 self.alarm.clear();
             }
-            if woken {
+            if why.woken {
                 self.engine.wake.clear();
             }
-            self.engine.counters.count_wake(usize::from(due) + usize::from(woken));
+            self.engine.counters.count_wake(usize::from(why.readable) + usize::from(why.woken));
             self.engine.run_turn();
             // Replies are in the mailboxes of their clients already.
             self.engine.dirty.clear();
@@ -47,7 +47,7 @@ impl Alone {
     /// Ends sessions, completes their files and tells their consumers.
     fn finish(mut self) -> Result<(), OsError> {
         let result = self.engine.finish_soon(|wake, left| {
-            wait_for(wake.as_fd(), false, wake, left)?;
+            wait_for(wake.as_fd(), Interest::READ, wake, left)?;
             Ok(false)
         });
         self.engine.log_summary();

@@ -11,7 +11,7 @@ use super::engine::{Engine, FIRST_CLIENT};
 use super::order;
 use super::peer::{Link, PeerConnection};
 use super::port_kind::{Disconnect, PortKind};
-use super::remote::{Interest, SocketLink};
+use super::remote::SocketLink;
 use super::slow_calls::CallMeter;
 use super::unreceived::Unreceived;
 use super::user::{ConnectionUser, PeerUser};
@@ -24,7 +24,7 @@ use abi::ids::ClientId;
 use abi::ipc::PeerIdentity;
 use abi::sync::Arc;
 use os::clock;
-use os::poll::{Alarm, Poller, Ready, wait_for};
+use os::poll::{Alarm, Interest, Poller, Ready, wait_for};
 use os::process;
 use os::socket::{Listener, Stream};
 use service::{Input, LogLevel};
@@ -79,10 +79,10 @@ impl Daemon {
         mut engine: Engine,
     ) -> Result<Self, OsError> {
         let poller = Arc::new(Poller::new()?);
-        poller.add(&engine.wake, KEY_WAKE, true, false)?;
+        poller.add(&engine.wake, KEY_WAKE, Interest::READ)?;
         let accepting = Accepting::new(&poller, KEY_LISTENERS, producers, consumers)?;
         let alarm = Alarm::new()?;
-        poller.add(&alarm, KEY_ALARM, true, false)?;
+        poller.add(&alarm, KEY_ALARM, Interest::READ)?;
         let call_meter = CallMeter::new();
         let (left, own_uid) = (descriptors_left(), process::effective_uid());
         let lines = engine.logger.lines().cloned();
@@ -113,7 +113,7 @@ impl Daemon {
     }
 
     pub(super) fn stop_on(&mut self, signals: StopSignals) -> Result<(), OsError> {
-        self.poller.add(&signals, KEY_SIGNALS, true, false)?;
+        self.poller.add(&signals, KEY_SIGNALS, Interest::READ)?;
         self.signals = Some(signals);
         Ok(())
     }
@@ -156,7 +156,7 @@ impl Daemon {
         let signals = &mut self.signals;
         let result = self.engine.finish_soon(|wake, left| {
             let fd = signals.as_ref().map_or(wake.as_fd(), AsFd::as_fd);
-            wait_for(fd, false, wake, left)?;
+            wait_for(fd, Interest::READ, wake, left)?;
             Ok(signals.as_mut().is_some_and(|signals| signals.take() > 0))
         });
         self.flush(TIME_UNLIMITED);
@@ -307,7 +307,7 @@ impl Daemon {
         if !closer.refuses(origin.uid) {
             link.take_descriptors(true);
         }
-        let added = link.as_fd().map(|fd| self.poller.add(fd, client.get(), true, false));
+        let added = link.as_fd().map(|fd| self.poller.add(fd, client.get(), Interest::READ));
         if let Some(Err(error)) = added {
             self.engine.log(about, LogLevel::Error, &format!("{error}"));
             return false;
@@ -405,8 +405,7 @@ impl Daemon {
                 continue;
             };
             if !link.is_polled {
-                let Interest { read, write } = link.interest;
-                let add = |fd| self.poller.add(fd, client.get(), read, write);
+                let add = |fd| self.poller.add(fd, client.get(), link.interest);
                 link.is_polled = link.as_fd().is_some_and(|fd| add(fd).is_ok());
                 if !link.is_polled {
                     self.engine.end_after_requests(client, Disconnect::PeerLeft);
@@ -492,7 +491,7 @@ impl Daemon {
         let wanted = link.host.wanted();
         let changed = link.interest != wanted;
         link.interest = wanted;
-        let modify = |fd| self.poller.modify(fd, client.get(), wanted.read, wanted.write);
+        let modify = |fd| self.poller.modify(fd, client.get(), wanted);
         if changed && link.is_polled && link.as_fd().is_none_or(|fd| modify(fd).is_err()) {
             return self.engine.end_after_requests(client, Disconnect::PeerLeft);
         }

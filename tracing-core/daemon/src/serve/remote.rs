@@ -22,16 +22,9 @@ use abi::ipc::port::{ConsumerPort, ProducerPort};
 use abi::ipc::{FrameError, Host, HostEvent, Outbox, PeerIdentity, Rejected};
 use abi::shm::Region;
 use abi::sync::Arc;
-use os::poll::Poller;
+use os::poll::{Interest, Poller};
 use os::socket::{Credentials, Openable, Received, Stream};
 use service::{ConsumerRequest, ProducerRequest};
-
-/// What a connection waits for: that there are bytes to read, or that bytes can be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Interest {
-    pub(super) read: bool,
-    pub(super) write: bool,
-}
 
 /// The state machine of one port over a socket.
 ///
@@ -104,7 +97,7 @@ impl SocketLink {
             may_have_descriptors: stream.is_unix(),
             stream: Some(stream),
             host: HostLink::new(port),
-            interest: Interest { read: true, write: false },
+            interest: Interest::READ,
             is_polled: true,
             call_time: CallTime::default(),
             has_ended: false,

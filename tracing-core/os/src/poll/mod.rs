@@ -21,23 +21,53 @@ pub use self::alarm::{ALARM_SLACK_NS, Alarm};
 #[cfg(feature = "host")]
 pub use self::poller::{Poller, Ready};
 
-/// Waits for one descriptor of a client, or for its [`Wake`]. Returns (readable, writable, woken).
+/// What a descriptor is waited for. Its end and its errors are always waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interest {
+    /// Bytes to read.
+    pub read: bool,
+    /// Room to write.
+    pub write: bool,
+}
+
+impl Interest {
+    /// Bytes to read alone.
+    pub const READ: Self = Self { read: true, write: false };
+}
+
+/// Why [`wait_for`] ended. All is false after its timeout or a signal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Woken {
+    /// A read returns bytes, the end or an error at once.
+    pub readable: bool,
+    /// A write finds room, or returns an error at once.
+    pub writable: bool,
+    /// [`Wake::wake`] was called, and not yet [`Wake::clear`].
+    pub woken: bool,
+}
+
+/// Waits for one descriptor of a client, or for its [`Wake`], up to `timeout` (`None`: for ever).
 ///
 /// # Errors
 /// None in practice.
 pub fn wait_for(
     fd: BorrowedFd<'_>,
-    write: bool,
+    interest: Interest,
     wake: &Wake,
     timeout: Option<Duration>,
-) -> Result<(bool, bool, bool), OsError> {
-    let interest = if write { POLLIN | POLLOUT } else { POLLIN };
-    match sys::poll([(fd, interest), (wake.as_fd(), POLLIN)], timeout) {
+) -> Result<Woken, OsError> {
+    let read = if interest.read { POLLIN } else { 0 };
+    let write = if interest.write { POLLOUT } else { 0 };
+    match sys::poll([(fd, read | write), (wake.as_fd(), POLLIN)], timeout) {
         Ok([got, woken]) => {
             let broken = POLLERR | POLLHUP | POLLNVAL;
-            Ok((got & (POLLIN | broken) != 0, got & (POLLOUT | broken) != 0, woken != 0))
+            Ok(Woken {
+                readable: got & (POLLIN | broken) != 0,
+                writable: got & (POLLOUT | broken) != 0,
+                woken: woken != 0,
+            })
         }
-        Err(error) if error.kind() == ErrorKind::Interrupted => Ok((false, false, false)),
+        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(Woken::default()),
         Err(error) => Err(failed("ppoll")(error)),
     }
 }

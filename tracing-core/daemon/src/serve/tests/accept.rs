@@ -118,7 +118,7 @@ fn a_socket_that_cannot_be_watched_is_tried_again() {
     inner.accepting.pause(key, 0);
     // It cannot be added twice.
     let poller = abi::sync::Arc::clone(&inner.poller);
-    poller.add(inner.accepting.listener(key), 1, true, false).unwrap();
+    poller.add(inner.accepting.listener(key), 1, os::poll::Interest::READ).unwrap();
     inner.resume_accepting();
     assert!(inner.accepting.is_paused(key));
     let due_ns = inner.accepting.due_ns().unwrap();

@@ -1,6 +1,6 @@
 //! Producers and consumers that come, leave, send too much or do not read.
 
-use super::remote::{Interest, SocketLink};
+use super::remote::SocketLink;
 use super::unreceived::Unreceived;
 use super::*;
 use crate::limits::{
@@ -8,6 +8,7 @@ use crate::limits::{
     DESCRIPTORS_RESERVED_MIN, LARGE_SOCKETS_PER_USER_MAX, PRODUCER_QUEUE_BYTES_MAX,
 };
 use crate::system::closer::{Closer, CloserLimits, Origin};
+use os::poll::Interest;
 use service::limits::PACKET_BYTES_MAX;
 
 /// Each of them keeps less than a connection may, and all together more than their user may.

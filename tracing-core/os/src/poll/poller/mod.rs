@@ -7,6 +7,7 @@ use std::time::Duration;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
+use super::Interest;
 use crate::failed;
 use abi::error::OsError;
 
@@ -43,12 +44,12 @@ impl Poller {
         Ok(Self { epoll })
     }
 
-    /// Waits for `fd` from now on: for data if `read`, for room if `write`.
+    /// Waits for `fd` from now on. Its events have the number `key`.
     ///
     /// # Errors
     /// When `fd` cannot be waited for (a regular file) or the kernel's limit of watches is reached.
-    pub fn add(&self, fd: impl AsFd, key: u64, read: bool, write: bool) -> Result<(), OsError> {
-        epoll::add(&self.epoll, fd, epoll::EventData::new_u64(key), flags(read, write))
+    pub fn add(&self, fd: impl AsFd, key: u64, interest: Interest) -> Result<(), OsError> {
+        epoll::add(&self.epoll, fd, epoll::EventData::new_u64(key), flags(interest))
             .map_err(failed("epoll_ctl"))
     }
 
@@ -56,8 +57,8 @@ impl Poller {
     ///
     /// # Errors
     /// When it was never added.
-    pub fn modify(&self, fd: impl AsFd, key: u64, read: bool, write: bool) -> Result<(), OsError> {
-        epoll::modify(&self.epoll, fd, epoll::EventData::new_u64(key), flags(read, write))
+    pub fn modify(&self, fd: impl AsFd, key: u64, interest: Interest) -> Result<(), OsError> {
+        epoll::modify(&self.epoll, fd, epoll::EventData::new_u64(key), flags(interest))
             .map_err(failed("epoll_ctl"))
     }
 
@@ -96,10 +97,10 @@ impl Poller {
     }
 }
 
-fn flags(read: bool, write: bool) -> epoll::EventFlags {
+fn flags(interest: Interest) -> epoll::EventFlags {
     let mut flags = epoll::EventFlags::empty();
-    flags.set(epoll::EventFlags::IN, read);
-    flags.set(epoll::EventFlags::OUT, write);
+    flags.set(epoll::EventFlags::IN, interest.read);
+    flags.set(epoll::EventFlags::OUT, interest.write);
     flags
 }
 

@@ -6,7 +6,7 @@ use crate::poll::Alarm;
 fn an_alarm_rings_when_it_is_time_and_not_before() {
     let poller = Poller::new().unwrap();
     let mut alarm = Alarm::new().unwrap();
-    poller.add(&alarm, 7, true, false).unwrap();
+    poller.add(&alarm, 7, Interest::READ).unwrap();
     let rings = |timeout| {
         let mut ready = Vec::new();
         poller.wait(&mut ready, timeout).unwrap();
