@@ -56,7 +56,7 @@ impl Load {
         let smb = Smb::new(Region::heap(4 << 20), PageSize::DEFAULT).ok()?;
         let reader = smb.reader()?;
         let mut options = ArbiterOptions::default();
-        options.direct_patching = true;
+        options.service.direct_patching = true;
         let arbiter = Arbiter::new(smb, options, Arc::new(NoWaker), Arc::new(NoPark));
         let writer = arbiter.create_writer(BufferId::new(1), BufferExhaustedPolicy::Drop);
         Some(Self { arbiter, reader, writer, payload: Vec::new(), last_ns: 0 })

@@ -172,7 +172,7 @@ impl Producer {
         self.region = Some(region);
         self.arbiter = smb.map(|smb| {
             let mut options = ArbiterOptions::default();
-            options.direct_patching = true;
+            options.service.direct_patching = true;
             options.batch_commits_ms = self.rng.pick(&[0, 0, 5, 100]);
             Arbiter::new(smb, options, Arc::new(NoWaker), Arc::new(NeverPark))
         });

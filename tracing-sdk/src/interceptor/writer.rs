@@ -92,7 +92,7 @@ fn arbiter() -> Option<(Arbiter, Arc<Collector>)> {
     let collector = Arc::new(Collector::default());
     let smb = Smb::new(Region::heap(PAGES * PageSize::DEFAULT.bytes()), PageSize::DEFAULT).ok()?;
     let mut options = ArbiterOptions::default();
-    options.by_value = true;
+    options.service.by_value = true;
     // Small chunks, because the whole chunk is copied after each event.
     options.layout = Layout::Div4;
     let arbiter = Arbiter::new(smb, options, collector.clone(), collector.clone());

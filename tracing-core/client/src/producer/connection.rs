@@ -13,7 +13,7 @@ use protozero::Message;
 use super::event::{Setup, SourceEvent};
 use super::shared::{Control, Shared, register_request};
 use crate::connection::{Attachment, Connection, ConnectionWaker, Received};
-use crate::write::{Arbiter, FlushCallback, Park, Waker};
+use crate::write::{Arbiter, FlushCallback, Park, ServiceSupport, Waker};
 use abi::flush_flags::FlushFlags;
 use abi::ids::{CallId, FlushId, InstanceId};
 use abi::ipc::Rejected;
@@ -57,8 +57,8 @@ pub(super) struct ProducerConnection {
     park: Arc<dyn Park>,
     expected: SortedMap<CallId, Expected>,
     arbiter: Option<Arbiter>,
-    direct_patching: bool,
-    by_value: bool,
+    /// How the service takes chunks; not known before it has answered.
+    service: ServiceSupport,
     accepted: bool,
     /// Memory that this producer made, until the service has accepted or refused it.
     own: Option<Region>,
@@ -94,8 +94,7 @@ impl ProducerConnection {
             park,
             expected: SortedMap::new(),
             arbiter: None,
-            direct_patching: false,
-            by_value: false,
+            service: ServiceSupport::default(),
             accepted: false,
             own: None,
             offers_startup: false,
@@ -289,8 +288,10 @@ impl ProducerConnection {
 
     fn handle_initialized(&mut self, bytes: &[u8]) {
         let reply = InitializeConnectionResponse::decode_without_path(bytes).unwrap_or_default();
-        self.direct_patching = reply.direct_smb_patching_supported == Some(true);
-        self.by_value = reply.use_shmem_emulation == Some(true);
+        self.service = ServiceSupport {
+            direct_patching: reply.direct_smb_patching_supported == Some(true),
+            by_value: reply.use_shmem_emulation == Some(true),
+        };
         self.accepted = true;
         let takes_own = reply.using_shmem_provided_by_producer == Some(true);
         if self.offers_startup {
@@ -316,9 +317,9 @@ impl ProducerConnection {
     /// Uses the memory of startup tracing if the service has taken it, or takes chunks by value.
     fn end_startup_offer(&mut self, is_taken: bool) {
         let Some(startup) = self.shared.lock().startup.take() else { return };
-        if is_taken || self.by_value {
+        if is_taken || self.service.by_value {
             let waker = self.link.waker();
-            self.arbiter = Some(startup.attach(waker, self.direct_patching, self.by_value));
+            self.arbiter = Some(startup.attach(waker, self.service));
         } else {
             startup.arbiter().disconnect();
             self.shared.send_event(SourceEvent::StartupRefused);
@@ -380,7 +381,7 @@ impl ProducerConnection {
             return true;
         }
         let region = match came {
-            _ if self.by_value => Region::heap(BY_VALUE_BYTES),
+            _ if self.service.by_value => Region::heap(BY_VALUE_BYTES),
             Some(Ok(region)) => region,
             Some(Err(_)) | None => return false,
         };
@@ -393,8 +394,7 @@ impl ProducerConnection {
             return false;
         };
         let mut options = self.shared.options.arbiter_options();
-        options.direct_patching = self.direct_patching;
-        options.by_value = self.by_value;
+        options.service = self.service;
         let waker = Arc::new(WakeIo(self.link.waker()));
         self.arbiter = Some(Arbiter::new(smb, options, waker, Arc::clone(&self.park)));
         true

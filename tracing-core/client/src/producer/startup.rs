@@ -20,7 +20,7 @@ use protos::DataSourceConfig;
 use super::event::SharedSource;
 use crate::connection::ConnectionWaker;
 use crate::data_source::{Ack, Instance};
-use crate::write::{Arbiter, ArbiterOptions, Park, Waker};
+use crate::write::{Arbiter, ArbiterOptions, Park, ServiceSupport, Waker};
 use abi::ids::{InstanceId, ReservationId};
 use abi::shm::{PageSize, Smb};
 use abi::sync::{Arc, AtomicU64, OnceLock, lock};
@@ -183,15 +183,10 @@ impl StartupMemory {
     }
 
     /// The service is there, and takes the chunks.
-    pub(super) fn attach(
-        self,
-        waker: ConnectionWaker,
-        direct_patching: bool,
-        by_value: bool,
-    ) -> Arbiter {
+    pub(super) fn attach(self, waker: ConnectionWaker, service: ServiceSupport) -> Arbiter {
         // It was not set before: there is one attachment at most.
         let _ = self.waker.0.set(waker);
-        self.arbiter.attach(direct_patching, by_value);
+        self.arbiter.attach(service);
         self.arbiter
     }
 }

@@ -31,7 +31,9 @@ use crate::write::commit::{self, FlushCallback, LossMark, PendingCommit, Scraped
 use crate::write::patches::PatchList;
 use crate::write::policy::{BufferExhaustedPolicy, Park, StallSchedule, Waker};
 use crate::write::reservations::Reservations;
-use crate::write::state::{ArbiterOptions, ArbiterState, Due, Item, Outgoing, SPARE_MAX};
+use crate::write::state::{
+    ArbiterOptions, ArbiterState, Due, Item, Outgoing, SPARE_MAX, ServiceSupport,
+};
 use crate::write::writers::{DropCounter, Target, Writers};
 use abi::ids::{BufferId, FlushId, ReservationId, WriterId};
 use abi::shm::{ChunkHeader, Smb, WritableChunk};
@@ -64,7 +66,7 @@ impl Arbiter {
         park: Arc<dyn Park>,
     ) -> Self {
         let arbiter = Self::unattached(smb, options, waker, park);
-        arbiter.attach(options.direct_patching, options.by_value);
+        arbiter.attach(options.service);
         arbiter
     }
 
@@ -95,20 +97,19 @@ impl Arbiter {
         Self(Arc::new(Shared { smb, state: Mutex::new(state), waker, park }))
     }
 
-    /// The service is there, and shares the memory or wants chunks by value: options of it that were not known before.
+    /// The service is there, and takes chunks as `service` says: this was not known before.
     ///
     /// # Panics
     /// If chunks travel by value and the memory has a reader already.
-    pub fn attach(&self, direct_patching: bool, by_value: bool) {
-        let reader = by_value.then(|| {
+    pub fn attach(&self, service: ServiceSupport) {
+        let reader = service.by_value.then(|| {
             let reader = self.0.smb.reader();
             assert!(reader.is_some(), "memory that is not shared has no other reader");
             reader.map(|reader| Arc::new(Mutex::new(reader)))
         });
         self.with(|state| {
             state.is_attached = true;
-            state.options.direct_patching = direct_patching;
-            state.options.by_value = by_value;
+            state.options.service = service;
             state.reader = reader.flatten();
         });
     }
@@ -217,7 +218,7 @@ impl Arbiter {
             if state.disconnected {
                 return;
             }
-            if state.options.by_value && state.options.scrape_on_flush {
+            if state.options.service.by_value && state.options.scrape_on_flush {
                 if state.pending.is_some() {
                     state.close_pending(None);
                 }

@@ -38,6 +38,6 @@ mod tests;
 pub use self::arbiter::Arbiter;
 pub use self::commit::FlushCallback;
 pub use self::policy::{BufferExhaustedPolicy, NoWaker, Park, StallSchedule, Waker};
-pub use self::state::{ArbiterOptions, Outgoing};
+pub use self::state::{ArbiterOptions, Outgoing, ServiceSupport};
 pub use self::writer::TraceWriter;
 pub use self::writers::Target;

@@ -6,7 +6,9 @@ use protozero::encode::Scope;
 use protozero::rt;
 use protozero::sink::HeapSink;
 
-use super::{Arbiter, ArbiterOptions, BufferExhaustedPolicy, NoWaker, Park, TraceWriter};
+use super::{
+    Arbiter, ArbiterOptions, BufferExhaustedPolicy, NoWaker, Park, ServiceSupport, TraceWriter,
+};
 use abi::ids::BufferId;
 use abi::map::SortedMap;
 use abi::shm::{ChunkFlags, ChunkHeader, Layout, PageSize, Region, Smb};
@@ -283,14 +285,14 @@ fn check_startup(options: ArbiterOptions, before: usize, packets: &[(bool, Vec<N
     for (at, (second, nodes)) in packets.iter().enumerate() {
         let mut root: Root<'_> = writers[usize::from(*second)].new_packet_as();
         if at == before {
-            arbiter.attach(options.direct_patching, options.by_value);
+            arbiter.attach(options.service);
             arbiter.bind(reservations[1], BufferId::new(2));
             reader.drain(&arbiter);
         }
         write(&mut root.0, nodes);
     }
     if packets.len() <= before {
-        arbiter.attach(options.direct_patching, options.by_value);
+        arbiter.attach(options.service);
         arbiter.bind(reservations[1], BufferId::new(2));
     }
     arbiter.bind(reservations[0], BufferId::new(1));
@@ -322,8 +324,7 @@ fn options() -> impl Strategy<Value = ArbiterOptions> {
     (0usize..5, any::<bool>(), any::<bool>()).prop_map(|(layout, direct_patching, by_value)| {
         ArbiterOptions {
             layout: Layout::ALL[layout],
-            direct_patching,
-            by_value,
+            service: ServiceSupport { direct_patching, by_value },
             scrape_on_flush: false,
             batch_commits_ms: 0,
         }

@@ -27,11 +27,8 @@ const NEAR_PAGES: usize = 32;
 pub struct ArbiterOptions {
     /// How pages are cut. Upstream's producers always take whole pages.
     pub layout: Layout,
-    /// The service accepts chunks that complete late. Lengths of a chunk that is not committed yet are then
-    /// patched in shared memory.
-    pub direct_patching: bool,
-    /// The memory is not shared with the service: chunks travel by value, inside commits.
-    pub by_value: bool,
+    /// How the service takes chunks.
+    pub service: ServiceSupport,
     /// Commits are collected for this long, ms; with 0 each is sent at the next poll.
     pub batch_commits_ms: u32,
     /// Before a flush is acknowledged, copies of the chunks that writers still hold are sent. This is only for
@@ -43,12 +40,22 @@ impl Default for ArbiterOptions {
     fn default() -> Self {
         Self {
             layout: Layout::Div1,
-            direct_patching: false,
-            by_value: false,
+            service: ServiceSupport::default(),
             batch_commits_ms: 0,
             scrape_on_flush: false,
         }
     }
+}
+
+/// How a service takes chunks: take the default, a service that does nothing of this, then set the fields that differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServiceSupport {
+    /// It accepts chunks that complete late. Lengths of a chunk that is not committed yet are then patched in shared
+    /// memory.
+    pub direct_patching: bool,
+    /// It does not share the memory: chunks travel by value, inside commits.
+    pub by_value: bool,
 }
 
 /// Something to send to the service.
@@ -197,7 +204,8 @@ impl ArbiterState {
         patches: &mut PatchList,
         half: usize,
     ) -> bool {
-        let ArbiterOptions { direct_patching, by_value, batch_commits_ms, .. } = self.options;
+        let ArbiterOptions { service, batch_commits_ms, .. } = self.options;
+        let ServiceSupport { direct_patching, by_value } = service;
         if let Some(chunk) = chunk.as_ref().filter(|_| buffer.is_none()) {
             self.reservations.count_discarded(target, chunk.packet_count());
         }
@@ -234,7 +242,7 @@ impl ArbiterState {
             Some(buffer) => {
                 smb.note_loss();
                 self.pending_unacknowledging().add_mark(mark, buffer);
-                self.set_due(self.options.by_value || self.options.batch_commits_ms == 0)
+                self.set_due(self.options.service.by_value || self.options.batch_commits_ms == 0)
             }
         }
     }

@@ -209,8 +209,8 @@ fn writers_survive_a_hostile_service() {
         for by_value in [false, true] {
             let smb = Smb::new(ours.clone(), PageSize::DEFAULT).unwrap();
             let mut options = ArbiterOptions::default();
-            options.direct_patching = true;
-            options.by_value = by_value;
+            options.service.direct_patching = true;
+            options.service.by_value = by_value;
             let arbiter = Arbiter::new(smb, options, Arc::new(NoWaker), Arc::new(NoPark));
             for _ in 0..100 {
                 let mut writer =

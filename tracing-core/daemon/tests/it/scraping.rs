@@ -249,7 +249,7 @@ fn scrape_after_complete_chunk() {
 fn scrape_emulated_shared_memory_buffer() {
     let remote = Peer { by_value: true, ..Peer::default() };
     let mut options = ArbiterOptions::default();
-    options.by_value = true;
+    options.service.by_value = true;
     options.scrape_on_flush = true;
     let mut rig = Rig::new(remote, None, options);
     assert!(rig.producer.smb.is_none(), "no memory came");
@@ -281,7 +281,7 @@ fn scrape_emulated_shared_memory_buffer() {
 #[test]
 fn scrape_emulated_shared_memory_buffer_splits() {
     let mut options = ArbiterOptions::default();
-    options.by_value = true;
+    options.service.by_value = true;
     options.scrape_on_flush = true;
     let mut rig = Rig::new(Peer { by_value: true, ..Peer::default() }, None, options);
     let mut writers: Vec<_> = (0..40).map(|_| rig.writer()).collect();

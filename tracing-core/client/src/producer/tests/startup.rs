@@ -6,13 +6,15 @@ use super::super::dispatch::Dispatcher;
 use super::super::event::Setup;
 use super::*;
 use crate::data_source::{Ack, FlushRequest, Instance};
-use crate::write::{Arbiter, BufferExhaustedPolicy, TraceWriter};
+use crate::write::{Arbiter, BufferExhaustedPolicy, ServiceSupport, TraceWriter};
 use abi::flush_flags::FlushFlags;
 use abi::ids::InstanceId;
 use abi::sync::{Mutex, lock};
 use abi::time::BootTime;
 
 const NAME: &str = "test.source";
+
+const PATCHING: ServiceSupport = ServiceSupport { direct_patching: true, by_value: false };
 
 type Steps = Arc<Mutex<Vec<String>>>;
 
@@ -205,7 +207,7 @@ impl World {
 #[test]
 fn an_instance_with_an_equal_config_goes_on() {
     let mut world = World::new();
-    world.arbiter.attach(true, false);
+    world.arbiter.attach(PATCHING);
     let config = config_of_session();
     world.ask(&config);
     world.flush();
@@ -221,7 +223,7 @@ fn an_instance_with_an_equal_config_goes_on() {
 #[test]
 fn a_service_may_start_an_instance_without_setting_it_up() {
     let mut world = World::new();
-    world.arbiter.attach(true, false);
+    world.arbiter.attach(PATCHING);
     world.start(&config_of_session());
     assert_eq!(world.steps(), ["adopted test.source"]);
 }
@@ -229,7 +231,7 @@ fn a_service_may_start_an_instance_without_setting_it_up() {
 #[test]
 fn an_instance_with_another_config_is_one_of_its_own() {
     let mut world = World::new();
-    world.arbiter.attach(true, false);
+    world.arbiter.attach(PATCHING);
     let other = DataSourceConfig { legacy_config: Some("other".to_owned()), ..config_of_session() };
     world.ask(&other);
     world.start(&other);
@@ -250,7 +252,7 @@ fn a_source_decides_which_configs_go_on_but_never_for_another_source() {
     let not_equal = DataSourceConfig { legacy_config: Some("other".to_owned()), ..config() };
     for (config, is_adopted) in [(other, false), (not_equal, true)] {
         let mut world = World::with(Duration::MAX, Steps::default(), Undemanding);
-        world.arbiter.attach(true, false);
+        world.arbiter.attach(PATCHING);
         world.start(&config);
         assert_eq!(world.steps().len(), if is_adopted { 2 } else { 1 });
     }
@@ -261,7 +263,7 @@ fn a_timeout_discards_what_was_recorded() {
     let mut world = World::new();
     world.dispatcher.check_timeout(Duration::ZERO);
     assert_eq!(world.steps(), ["stop 0 0", "aborted Timeout 1"]);
-    world.arbiter.attach(true, false);
+    world.arbiter.attach(PATCHING);
     assert_eq!(world.sent().0, [0], "so that the chunk is freed");
     world.start(&config_of_session());
     assert_eq!(world.steps(), ["setup 7 5", "start 7 5"]);
@@ -271,7 +273,7 @@ fn a_timeout_discards_what_was_recorded() {
 #[test]
 fn a_timeout_also_ends_what_is_adopted_and_not_started() {
     let mut world = World::new();
-    world.arbiter.attach(true, false);
+    world.arbiter.attach(PATCHING);
     world.ask(&config_of_session());
     assert_eq!(world.steps(), [""; 0]);
     world.dispatcher.check_timeout(Duration::ZERO);
@@ -284,7 +286,7 @@ fn a_timeout_also_ends_what_is_adopted_and_not_started() {
 #[test]
 fn a_session_may_end_before_it_starts() {
     let mut world = World::new();
-    world.arbiter.attach(true, false);
+    world.arbiter.attach(PATCHING);
     world.ask(&config_of_session());
     world.stop();
     assert_eq!(world.steps(), ["stop 7 5", "aborted Ended 1"]);

@@ -4,6 +4,8 @@
 use super::*;
 use abi::shm::WritableChunk;
 
+const BY_VALUE: ServiceSupport = ServiceSupport { direct_patching: false, by_value: true };
+
 fn write(chunk: &mut WritableChunk, off: usize, bytes: &[u8]) -> bool {
     // SAFETY: one thread uses this memory.
     unsafe { chunk.write(off, bytes) }
@@ -169,7 +171,7 @@ fn writer_ids_allocation() {
 #[test]
 fn commit_data_splitting_honors_ipc_buffer_size() {
     let (arbiter, _) =
-        world(64, PAGE, ArbiterOptions { by_value: true, ..options(Layout::Div1, false) });
+        world(64, PAGE, ArbiterOptions { service: BY_VALUE, ..options(Layout::Div1, false) });
     for idx in 0..64 {
         let mut chunk = acquire(&arbiter, 2, idx);
         start_fragment(&mut chunk);
@@ -194,7 +196,7 @@ fn commit_data_splitting_honors_ipc_buffer_size() {
 #[test]
 fn use_shmem_emulation() {
     let (arbiter, _) =
-        world(1, PAGE, ArbiterOptions { by_value: true, ..options(Layout::Div1, false) });
+        world(1, PAGE, ArbiterOptions { service: BY_VALUE, ..options(Layout::Div1, false) });
     for round in 0..3_u8 {
         let mut chunk = acquire(&arbiter, 1, round.into());
         start_fragment(&mut chunk);

@@ -31,7 +31,8 @@ fn copy_out(region: &Region, off: usize, len: usize, out: &mut Vec<u8>) -> bool 
 const PAGE: usize = 4096;
 
 fn options(layout: Layout, direct_patching: bool) -> ArbiterOptions {
-    ArbiterOptions { layout, direct_patching, ..ArbiterOptions::default() }
+    let service = ServiceSupport { direct_patching, by_value: false };
+    ArbiterOptions { layout, service, ..ArbiterOptions::default() }
 }
 
 fn div4(pages: usize) -> (World, Arc<ServeWhileParked>) {

@@ -57,7 +57,7 @@ fn in_use(arbiter: &Arbiter) -> usize {
 #[test]
 fn create_unbound_and_bind() {
     let arbiter = unattached(8);
-    arbiter.attach(false, false);
+    arbiter.attach(ServiceSupport::default());
     let mut writer = writer(&arbiter, BufferExhaustedPolicy::Drop);
     str_packet(&mut writer, "one");
     writer.flush();
@@ -70,7 +70,7 @@ fn check_bound(attached_first: bool) {
     let arbiter = unattached(8);
     let reservation = arbiter.reserve().unwrap();
     if attached_first {
-        arbiter.attach(false, false);
+        arbiter.attach(ServiceSupport::default());
     }
     let mut live = startup_writer(&arbiter, reservation);
     let mut gone = startup_writer(&arbiter, reservation);
@@ -84,7 +84,7 @@ fn check_bound(attached_first: bool) {
         arbiter.bind(reservation, BufferId::new(7));
     } else {
         arbiter.bind(reservation, BufferId::new(7));
-        arbiter.attach(false, false);
+        arbiter.attach(ServiceSupport::default());
     }
     let sent = requests(&arbiter);
     assert_eq!(registrations(&sent), [(1, 7)], "writer 2 is gone");
@@ -123,7 +123,7 @@ fn check_aborted(attached_first: bool) {
     writer.flush();
     str_packet(&mut writer, "three");
     if attached_first {
-        arbiter.attach(false, false);
+        arbiter.attach(ServiceSupport::default());
     }
     arbiter.abort(reservation);
     assert_eq!(arbiter.discarded_packets(reservation), 2);
@@ -131,7 +131,7 @@ fn check_aborted(attached_first: bool) {
     drop(writer);
     assert_eq!(arbiter.discarded_packets(reservation), 3);
     assert_eq!(startup_writer(&arbiter, reservation).id().get(), 0, "it writes nothing");
-    arbiter.attach(false, false);
+    arbiter.attach(ServiceSupport::default());
     let mut service = Reader::default();
     assert_eq!(arbiter.discarded_packets_total().load(Ordering::Relaxed), 3);
     assert_eq!(in_use(&arbiter), 3);
@@ -161,7 +161,7 @@ fn an_open_reservation_holds_up_nobody_else() {
     str_packet(&mut second, "second");
     first.flush();
     second.flush();
-    arbiter.attach(false, false);
+    arbiter.attach(ServiceSupport::default());
     let mut other = writer(&arbiter, BufferExhaustedPolicy::Drop);
     str_packet(&mut other, "other");
     other.flush();
@@ -192,7 +192,7 @@ fn no_writer_waits_while_a_reservation_holds_memory() {
     let mut unwanted = startup_writer(&aborted, without_buffer);
     aborted.abort(without_buffer);
     lost(&mut unwanted);
-    arbiter.attach(false, false);
+    arbiter.attach(ServiceSupport::default());
     lost(&mut writer);
     assert_eq!(losses_noted(&arbiter), 0, "no buffer has lost it yet");
     lost(&mut arbiter.create_writer(BufferId::new(1), BufferExhaustedPolicy::Stall));
@@ -217,7 +217,7 @@ fn writers_wait_again_when_all_reservations_are_bound() {
     *lock(&park.arbiter) = Some(arbiter.clone());
     let reservation = arbiter.reserve().unwrap();
     let mut writer = startup_writer(&arbiter, reservation);
-    arbiter.attach(false, false);
+    arbiter.attach(ServiceSupport::default());
     arbiter.bind(reservation, BufferId::new(1));
     for _ in 0..50 {
         str_packet(&mut writer, &"x".repeat(3000));
@@ -240,7 +240,7 @@ fn lengths_of_held_chunks_are_stored_in_place() {
         let mut event = packet.for_testing();
         event.str(&"y".repeat(6000));
         // The lengths of the second packet come when the chunks are on their way already.
-        arbiter.attach(direct_patching, by_value);
+        arbiter.attach(ServiceSupport { direct_patching, by_value });
         arbiter.bind(reservation, BufferId::new(1));
         let mut service = Reader::default();
         service.drain(&arbiter);
@@ -279,7 +279,7 @@ fn ids_of_writers_with_held_chunks_are_not_given_out_again() {
     let again = (0..2 * usize::from(WriterId::MAX))
         .any(|_| startup_writer(&arbiter, reservation).id().get() == 1);
     assert!(!again);
-    arbiter.attach(false, false);
+    arbiter.attach(ServiceSupport::default());
     assert_eq!(requests(&arbiter), [], "writers that came and went are nothing to the service");
     arbiter.bind(reservation, BufferId::new(1));
     assert_eq!(targets(&requests(&arbiter)), [[1]]);
@@ -304,7 +304,7 @@ fn callbacks_of_flushes_wait_for_the_buffer() {
             })));
         }
         assert_eq!(Arc::strong_count(&dropped), 1 + 256, "the rest is dropped at once");
-        arbiter.attach(false, false);
+        arbiter.attach(ServiceSupport::default());
         match bound {
             true => arbiter.bind(reservation, BufferId::new(1)),
             false => arbiter.abort(reservation),
