@@ -29,7 +29,7 @@ use protos::{
 use protozero::{Message, Reader, Value};
 
 pub use self::error::ConsumerError;
-use self::ongoing::OngoingRead;
+use self::ongoing::{OngoingRead, Reply};
 pub use self::read::{OpenRead, ReadError, ReadPacket, ReadSummary, ReplyReader, TraceFileWriter};
 use super::connection::{Attachment, Connection, ConnectionWaker, Received, SocketConnection};
 use crate::limits::{
@@ -79,11 +79,7 @@ impl std::fmt::Debug for Consumer {
 
 /// The result of handling one received event.
 enum Step {
-    Reply {
-        call: CallId,
-        result: Result<Vec<u8>, Rejected>,
-        has_more: bool,
-    },
+    Reply(CallId, Reply),
     /// An event of the session, which was kept for [`Consumer::wait`], or a reply of a read that goes on.
     Other,
     TimedOut,
@@ -225,7 +221,7 @@ impl Consumer {
             flags: Some(FlushFlags::EXPLICIT_OF_TOOL.get()),
             ..FlushRequest::default()
         };
-        self.call_within(Request::Flush(request), Attachment::None, at_most_ms).map(drop)
+        self.call_within(Request::Flush(request), at_most_ms).map(drop)
     }
 
     /// Leaves the session running under `key`. A consumer of the same user can attach to it.
@@ -274,13 +270,10 @@ impl Consumer {
             if std::mem::take(&mut self.interrupted) {
                 return Err(ConsumerError::Interrupted);
             }
-            match self.step(deadline)? {
-                Step::Reply { call, result, .. } if call == sent => break result,
-                Step::Reply { .. } | Step::Other => {}
-                Step::TimedOut => return Err(ConsumerError::TimedOut(METHOD)),
+            if let Some(reply) = self.receive_reply(sent, METHOD, deadline)? {
+                break reply.into_bytes(METHOD)?;
             }
         };
-        let reply = reply.map_err(|Rejected| ConsumerError::Rejected(METHOD))?;
         let response: CloneSessionResponse = decode(METHOD, &reply)?;
         match response.success {
             Some(true) => Ok(response),
@@ -376,27 +369,14 @@ impl Consumer {
 
     /// Calls a method with one reply.
     fn call(&mut self, request: Request) -> Result<Vec<u8>, ConsumerError> {
-        self.call_within(request, Attachment::None, CALL_TIMEOUT_MS)
+        self.call_within(request, CALL_TIMEOUT_MS)
     }
 
-    fn call_within(
-        &mut self,
-        request: Request,
-        attachment: Attachment,
-        timeout_ms: u64,
-    ) -> Result<Vec<u8>, ConsumerError> {
+    fn call_within(&mut self, request: Request, timeout_ms: u64) -> Result<Vec<u8>, ConsumerError> {
         let method = ConsumerPort::method_name(&request);
-        let sent = self.connection.send(request, true, attachment)?;
+        let sent = self.connection.send(request, true, Attachment::None)?;
         let deadline = Deadline::after(Some(Duration::from_millis(timeout_ms)));
-        loop {
-            match self.step(deadline)? {
-                Step::Reply { call, result, .. } if call == sent => {
-                    return result.map_err(|Rejected| ConsumerError::Rejected(method));
-                }
-                Step::Reply { .. } | Step::Other => {}
-                Step::TimedOut => return Err(ConsumerError::TimedOut(method)),
-            }
-        }
+        self.await_reply(sent, method, deadline)?.into_bytes(method)
     }
 
     /// Calls a method with a stream of replies; `inactivity` is the longest pause between two.
@@ -410,30 +390,38 @@ impl Consumer {
         let sent = self.connection.send(request, true, Attachment::None)?;
         let mut has_more = true;
         while has_more {
-            let reply = self.next_reply(sent, method, inactivity)?;
-            take(&reply.0)?;
-            has_more = reply.1;
+            let reply = self.await_reply(sent, method, Deadline::after(Some(inactivity)))?;
+            has_more = reply.has_more;
+            take(&reply.into_bytes(method)?)?;
         }
         Ok(())
     }
 
-    /// The next reply of a stream, and whether there are more.
-    fn next_reply(
+    /// Waits for the next reply to the call `sent` of `method`.
+    fn await_reply(
         &mut self,
-        stream: CallId,
+        sent: CallId,
         method: &'static str,
-        inactivity: Duration,
-    ) -> Result<(Vec<u8>, bool), ConsumerError> {
-        let until = Deadline::after(Some(inactivity));
+        deadline: Deadline,
+    ) -> Result<Reply, ConsumerError> {
         loop {
-            match self.step(until)? {
-                Step::Reply { call, result, has_more } if call == stream => {
-                    let reply = result.map_err(|Rejected| ConsumerError::Rejected(method))?;
-                    return Ok((reply, has_more));
-                }
-                Step::Reply { .. } | Step::Other => {}
-                Step::TimedOut => return Err(ConsumerError::TimedOut(method)),
+            if let Some(reply) = self.receive_reply(sent, method, deadline)? {
+                return Ok(reply);
             }
+        }
+    }
+
+    /// Receives once from the connection; none if what came is no reply to the call `sent` of `method`.
+    fn receive_reply(
+        &mut self,
+        sent: CallId,
+        method: &'static str,
+        deadline: Deadline,
+    ) -> Result<Option<Reply>, ConsumerError> {
+        match self.step(deadline)? {
+            Step::Reply(call, reply) if call == sent => Ok(Some(reply)),
+            Step::Reply(..) | Step::Other => Ok(None),
+            Step::TimedOut => Err(ConsumerError::TimedOut(method)),
         }
     }
 
@@ -459,13 +447,16 @@ impl Consumer {
                 }
                 Ok(Step::Other)
             }
-            Received::Reply { call, result, has_more } => match &mut self.ongoing_read {
-                Some(read) if read.is_of(call) => {
-                    read.keep(result, has_more);
-                    Ok(Step::Other)
+            Received::Reply { call, result, has_more } => {
+                let reply = Reply { result, has_more };
+                match &mut self.ongoing_read {
+                    Some(read) if read.is_of(call) => {
+                        read.keep(reply);
+                        Ok(Step::Other)
+                    }
+                    _ => Ok(Step::Reply(call, reply)),
                 }
-                _ => Ok(Step::Reply { call, result, has_more }),
-            },
+            }
             Received::Woken => {
                 self.interrupted = true;
                 Ok(Step::Other)

@@ -1,13 +1,26 @@
-//! Replies of a read that goes on, kept while the consumer waits for the answer to another call.
+//! Replies, and those of a read that goes on, kept while the consumer waits for the answer to another call.
 
 use std::collections::VecDeque;
 
+use super::ConsumerError;
 use abi::ids::CallId;
 use abi::ipc::Rejected;
 use abi::sync::{Arc, Weak};
 
-/// A reply, and whether the stream has more.
-type Reply = (Result<Vec<u8>, Rejected>, bool);
+/// A reply to a call.
+#[derive(Debug)]
+pub(super) struct Reply {
+    pub(super) result: Result<Vec<u8>, Rejected>,
+    /// More replies to this call will come.
+    pub(super) has_more: bool,
+}
+
+impl Reply {
+    /// The encoded response to a call of `method`.
+    pub(super) fn into_bytes(self, method: &'static str) -> Result<Vec<u8>, ConsumerError> {
+        self.result.map_err(|Rejected| ConsumerError::Rejected(method))
+    }
+}
 
 /// The read that goes on, with replies that arrived while the consumer waited for them or for another answer.
 #[derive(Debug)]
@@ -27,11 +40,11 @@ impl OngoingRead {
         self.call == call
     }
 
-    pub(super) fn keep(&mut self, result: Result<Vec<u8>, Rejected>, has_more: bool) {
+    pub(super) fn keep(&mut self, reply: Reply) {
         if self.is_open.strong_count() == 0 {
             self.replies.clear();
         } else {
-            self.replies.push_back((result, has_more));
+            self.replies.push_back(reply);
         }
     }
 

@@ -24,7 +24,6 @@ use super::ongoing::OngoingRead;
 use super::{Attachment, Consumer, ConsumerError, Step};
 use crate::limits::JOINED_BYTES_MAX;
 use abi::ids::CallId;
-use abi::ipc::Rejected;
 use abi::sync::Arc;
 use os::clock::Deadline;
 
@@ -279,12 +278,11 @@ impl Consumer {
         loop {
             let ongoing = self.ongoing_read.as_mut().filter(|ongoing| ongoing.is_of(read.call));
             let Some(ongoing) = ongoing else { return Ok(false) };
-            if let Some((result, has_more)) = ongoing.next() {
-                if !has_more {
+            if let Some(reply) = ongoing.next() {
+                if !reply.has_more {
                     self.ongoing_read = None;
                 }
-                let reply = result.map_err(|Rejected| ConsumerError::Rejected(METHOD))?;
-                read.reader.read(&reply, take)?;
+                read.reader.read(&reply.into_bytes(METHOD)?, take)?;
                 return Ok(true);
             }
             if matches!(self.step(until)?, Step::TimedOut) {
