@@ -12,6 +12,7 @@ use super::order;
 use super::peer::{Link, PeerConnection};
 use super::port_kind::{Disconnect, PortKind};
 use super::remote::SocketLink;
+use super::resources::Resources;
 use super::slow_calls::CallMeter;
 use super::unreceived::Unreceived;
 use super::user::{ConnectionUser, PeerUser};
@@ -25,7 +26,6 @@ use abi::ipc::PeerIdentity;
 use abi::sync::Arc;
 use os::clock;
 use os::poll::{Alarm, Interest, Poller, Ready, wait_for};
-use os::process;
 use os::socket::{Listener, Stream};
 use service::{Input, LogLevel};
 
@@ -73,10 +73,12 @@ impl fmt::Debug for Daemon {
 }
 
 impl Daemon {
+    /// A daemon that may use so many bytes of memory; 0 if that is not known.
     pub(super) fn new(
         producers: Vec<Listener>,
         consumers: Vec<Listener>,
         mut engine: Engine,
+        memory_bytes: u64,
     ) -> Result<Self, OsError> {
         let poller = Arc::new(Poller::new()?);
         poller.add(&engine.wake, KEY_WAKE, Interest::READ)?;
@@ -84,13 +86,11 @@ impl Daemon {
         let alarm = Alarm::new()?;
         poller.add(&alarm, KEY_ALARM, Interest::READ)?;
         let call_meter = CallMeter::new();
-        let (left, own_uid) = (descriptors_left(), process::effective_uid());
+        let (left, own) = (Resources::of_process(memory_bytes), engine.own);
         let lines = engine.logger.lines().cloned();
-        let closer = EndCloser(Closer::start(CloserLimits::new(left, own_uid)));
-        let connections = Connections::new(left, own_uid);
-        engine.files.share(left, own_uid);
-        engine.files.share_memory(engine.memory_bytes);
-        connections.share_memory(engine.memory_bytes);
+        let closer = EndCloser(Closer::start(CloserLimits::new(left.descriptors, own)));
+        let connections = Connections::new(left, own);
+        engine.files.limit(left);
         engine.counted =
             Some(Counted { connections: connections.clone(), closer: closer.0.clone() });
         Ok(Self {
@@ -99,7 +99,7 @@ impl Daemon {
             poller,
             unreceived: Unreceived::default(),
             closer,
-            descriptors: Descriptors::new(left),
+            descriptors: Descriptors::new(left.descriptors),
             call_meter,
             sends_behind: false,
             connections,
@@ -499,9 +499,4 @@ impl Daemon {
             self.engine.handle_input(Input::Drained { client });
         }
     }
-}
-
-/// How many descriptors can be opened. If the kernel does not tell, about what the limit allows.
-fn descriptors_left() -> u64 {
-    process::descriptors_left().unwrap_or_else(process::descriptor_limit)
 }

@@ -20,6 +20,7 @@ use super::user::{ConnectionUser, PeerUser};
 use super::watchdog::{Task, WatchedTurn};
 use crate::limits::SERVE_NS;
 use crate::local::{AnyLocalEvent, Inbox, LocalEvent};
+use crate::system::own_user::OwnUser;
 use abi::error::OsError;
 use abi::ids::ClientId;
 use abi::ipc::Rejected;
@@ -69,9 +70,8 @@ pub(crate) struct Engine {
     /// None without sockets.
     #[cfg(feature = "host")]
     pub(super) counted: Option<Counted>,
-    /// Memory that the service may use, bytes; 0 if that is not known.
-    #[cfg(feature = "host")]
-    pub(super) memory_bytes: u64,
+    /// The user of this process.
+    pub(super) own: OwnUser,
     /// Whose input is being handled.
     about: Option<ConnectionUser>,
     machine_name: String,
@@ -87,10 +87,10 @@ impl Engine {
     /// `wake` is called when another thread has an event for the engine. Without `threads`, files are written by
     /// the caller of [`run_turn`](Self::run_turn).
     pub(crate) fn new(config: ServiceConfig, log: Log, wake: Wake, threads: bool) -> Self {
+        let own = OwnUser::new(process::effective_uid());
         Self {
             machine_name: config.host.machine_name.clone(),
-            #[cfg(feature = "host")]
-            memory_bytes: config.memory_bytes,
+            own,
             service: Service::new(config),
             inbox: Arc::new(Inbox::new(wake.clone(), FIRST_CLIENT)),
             peers: BlockMap::new(),
@@ -98,16 +98,16 @@ impl Engine {
             #[cfg(feature = "host")]
             fairness: Fairness::default(),
             #[cfg(feature = "host")]
-            producer_memory: ProducerMemory::new(wake.clone(), process::effective_uid()),
+            producer_memory: ProducerMemory::new(wake.clone(), own),
             #[cfg(feature = "host")]
             closed: BlockSet::new(),
             follow_ups: VecDeque::new(),
             answers: VecDeque::new(),
-            files: Files::new(wake.clone(), threads),
+            files: Files::new(wake.clone(), own, threads),
             usual_nice: None,
             wake,
             counters: Arc::default(),
-            logger: Logger::new(log, process::effective_uid(), threads),
+            logger: Logger::new(log, own, threads),
             #[cfg(feature = "host")]
             watched_turn: WatchedTurn::default(),
             #[cfg(feature = "host")]
@@ -284,9 +284,9 @@ impl Engine {
             LocalEvent::Connected(mailbox) => {
                 let link = Link::Local(mailbox);
                 self.counters.count_connection();
-                let user = PeerUser::Local(process::effective_uid());
+                let user = PeerUser::Local(self.own.uid());
                 self.peers.insert(client, PeerConnection::new(port, link, user, true));
-                let peer = self.local_peer(process::effective_uid(), Some(process::pid()));
+                let peer = self.local_peer(self.own.uid(), Some(process::pid()));
                 self.announce(client, port, peer, true);
             }
             LocalEvent::Drained => self.handle_input(Input::Drained { client }),
@@ -352,7 +352,7 @@ impl Engine {
     /// With which rights to create a file for `client`, a connection of user `uid`.
     pub(super) fn rights(&self, client: ClientId, uid: u32) -> Result<Rights, &'static str> {
         let peer = self.peers.get(&client).ok_or("its consumer has left")?;
-        let is_own = uid == process::effective_uid();
+        let is_own = uid == self.own.uid();
         match &peer.link {
             // Connections over the network count as root's, of whatever machine.
             #[cfg(feature = "host")]

@@ -20,7 +20,7 @@
 //! | `remote` | bytes in and out: sockets, and transports of the program |
 //! | `accepting`, `connections` | which connection is accepted next; how many connections a user may have |
 //! | `refusals` | how often something was refused to each user |
-//! | `descriptors` | how many descriptors the process can still open |
+//! | `resources`, `descriptors` | what the process may use; how many descriptors it can still open |
 //! | `producer_memory` | shared memory that producers bring |
 //! | `fairness`, `order` | which connections are served now, and which later; in which order |
 //! | `unreceived` | sockets whose peers have not received all, after the connection has ended |
@@ -57,6 +57,8 @@ mod refusals;
 mod remote;
 #[cfg(feature = "host")]
 mod requests;
+#[cfg(feature = "host")]
+mod resources;
 #[cfg(feature = "host")]
 mod server;
 #[cfg(feature = "host")]

@@ -16,7 +16,6 @@ use abi::ipc::PeerIdentity;
 use abi::shm::Region;
 use os::clock;
 use os::poll::Ready;
-use os::process::effective_uid;
 use service::{Input, ProducerRequest};
 
 impl Engine {
@@ -259,7 +258,7 @@ impl Engine {
     /// Takes the file of a consumer. A daemon of root writes it with the rights of that consumer.
     fn adopt_file(&mut self, client: ClientId, fd: PeerFd) -> Option<FileId> {
         let rights = match fd.uid() {
-            Some(uid) if effective_uid() == 0 => self.rights(client, uid),
+            Some(uid) if self.own.uid() == 0 => self.rights(client, uid),
             _ => Ok(Rights::Daemon),
         };
         match rights.and_then(|rights| self.files.adopt_from_peer(fd, rights)) {

@@ -74,11 +74,12 @@ impl Server {
         service: ServiceConfig,
         log: Log,
     ) -> Result<Self, OsError> {
+        let memory_bytes = service.memory_bytes;
         let mut engine = Engine::new(service, log, Wake::new()?, true);
         for displaced in producers.iter().chain(&consumers).flat_map(Listener::displaced) {
             engine.log(None, LogLevel::Info, &displaced.to_string());
         }
-        Ok(Self { daemon: Daemon::new(producers, consumers, engine)? })
+        Ok(Self { daemon: Daemon::new(producers, consumers, engine, memory_bytes)? })
     }
 
     /// A handle of the server, for any thread while it runs.

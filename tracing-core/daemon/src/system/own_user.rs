@@ -5,8 +5,12 @@
 pub(crate) struct OwnUser(u32);
 
 impl OwnUser {
-    pub(crate) fn new(uid: u32) -> Self {
+    pub(crate) const fn new(uid: u32) -> Self {
         Self(uid)
+    }
+
+    pub(crate) fn uid(self) -> u32 {
+        self.0
     }
 
     /// Whether user `uid` of this machine has limits.

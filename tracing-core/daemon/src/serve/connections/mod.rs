@@ -26,8 +26,12 @@ use protos::{UserAccount, UserAccountItem};
 use self::shares::ConnectionShares;
 use super::port_kind::PortKind;
 use super::refusals::Refusals;
+use super::resources::Resources;
 use super::user::PeerUser;
-use crate::limits::{CONNECTION_BYTES_FREE, DESCRIPTORS_RESERVED_MIN, DESCRIPTORS_RESERVED_PART};
+use crate::limits::{
+    CONNECTION_BYTES_FREE, CONNECTION_DESCRIPTORS_MAX, DESCRIPTORS_RESERVED_MIN,
+    DESCRIPTORS_RESERVED_PART,
+};
 use crate::system::own_user::OwnUser;
 use abi::map::SortedMap;
 use abi::sync::{Arc, Mutex, lock};
@@ -254,34 +258,31 @@ impl fmt::Display for ConnectionRefused {
 pub(super) struct Connections(Arc<Mutex<State>>);
 
 impl Connections {
-    /// `left` descriptors can still be opened.
-    pub(super) fn new(left: u64, own_uid: u32) -> Self {
+    /// Those of a daemon of user `own`, to which `of` is left.
+    pub(super) fn new(of: Resources, own: OwnUser) -> Self {
+        let left = of.descriptors;
         let reserved = (left / DESCRIPTORS_RESERVED_PART).max(DESCRIPTORS_RESERVED_MIN);
         let of_connections = left.saturating_sub(reserved);
-        let shares = ConnectionShares::new(0);
+        let shares = ConnectionShares::new(of.memory_bytes);
         let pool = of_connections.min(shares.descriptors);
+        let more_with = if pool == of_connections {
+            Some(DESCRIPTORS)
+        } else {
+            (pool < CONNECTION_DESCRIPTORS_MAX).then_some(MEMORY)
+        };
         let (users, everybody, others, refused, kept) = Default::default();
         Self(Arc::new(Mutex::new(State {
             users,
             everybody,
             others,
             pool,
-            more_with: (pool == of_connections).then_some(DESCRIPTORS),
+            more_with,
             shares,
-            own: OwnUser::new(own_uid),
+            own,
             refused,
             kept,
             kept_by_others: 0,
         })))
-    }
-
-    /// Limits what connections may take of the memory of the daemon, if that is known (not 0).
-    pub(super) fn share_memory(&self, memory_bytes: u64) {
-        let mut state = lock(&self.0);
-        state.shares = ConnectionShares::new(memory_bytes);
-        if state.shares.descriptors < state.pool {
-            (state.pool, state.more_with) = (state.shares.descriptors, Some(MEMORY));
-        }
     }
 
     /// Sets what connections of one user may keep, bytes.

@@ -10,7 +10,12 @@ const OWN_UID: u32 = 500;
 
 /// A pool of 48 descriptors.
 fn connections() -> Connections {
-    Connections::new(48 + DESCRIPTORS_RESERVED_MIN, OWN_UID)
+    of(48 + DESCRIPTORS_RESERVED_MIN, 0)
+}
+
+/// Those of a daemon to which so much is left.
+fn of(descriptors: u64, memory_bytes: u64) -> Connections {
+    Connections::new(Resources { descriptors, memory_bytes }, OwnUser::new(OWN_UID))
 }
 
 /// As many connections of one kind as there may be.
@@ -82,7 +87,7 @@ fn a_few_users_do_not_keep_others_out() {
 
 #[test]
 fn sockets_that_keep_much_are_counted_by_user() {
-    let connections = Connections::new(1 << 20, OWN_UID);
+    let connections = of(1 << 20, 0);
     let enlarge = |uid, count: u64| {
         let slots = (0..count).map(|_| connections.admit(PeerUser::Local(uid), Consumer).unwrap());
         let mut slots: Vec<_> = slots.collect();
@@ -126,11 +131,11 @@ fn a_user_without_connections_is_forgotten() {
 #[test]
 fn any_number_of_descriptors_makes_a_pool() {
     for (left, pool) in [(0, 0), (16, 0), (64, 48), (128, 96), (1024, 768)] {
-        assert_eq!(lock(&Connections::new(left, 0).0).pool, pool, "{left}");
+        assert_eq!(lock(&of(left, 0).0).pool, pool, "{left}");
     }
     // Then a higher limit would not help.
     for (left, can_grow) in [(43_689, true), (43_692, false), (u64::MAX, false)] {
-        let connections = Connections::new(left, 0);
+        let connections = of(left, 0);
         let pool = lock(&connections.0).pool;
         assert_eq!(pool, CONNECTION_DESCRIPTORS_MAX - u64::from(can_grow), "{left}");
         let slots: Vec<_> =
@@ -139,9 +144,9 @@ fn any_number_of_descriptors_makes_a_pool() {
         assert_eq!(refused.contains("ulimit"), can_grow, "{refused}");
         drop(slots);
     }
-    let connections = Connections::new(u64::MAX, 0);
+    let connections = of(u64::MAX, 0);
     assert_eq!(fill(&connections, 1, Producer).len(), 1000);
-    assert!(Connections::new(0, 0).admit(PeerUser::Local(0), Consumer).is_err());
+    assert!(of(0, 0).admit(PeerUser::Local(0), Consumer).is_err());
 }
 
 #[test]
@@ -180,8 +185,7 @@ fn what_many_users_keep_leaves_a_part_for_root_and_the_daemon() {
 /// What all users but root and that of the daemon may have of such a memory: buffers, files in memory, what connections
 /// keep, large sockets, connections, and all else that is on accounts; and what they may have without connections.
 fn sums(memory: u64) -> (u64, u64) {
-    let connections = Connections::new(u64::MAX, OWN_UID);
-    connections.share_memory(memory);
+    let connections = of(u64::MAX, memory);
     let state = lock(&connections.0);
     let files = memory / FILES_IN_MEMORY_PER_USER_PART * FILES_IN_MEMORY_USERS_SHARE;
     let large = state.of_others().large * shares::LARGE_BYTES;
@@ -207,9 +211,8 @@ fn all_that_users_may_have_is_less_than_the_memory() {
 
 #[test]
 fn what_connections_may_take_follows_the_memory() {
-    let of = |memory: u64| {
-        let connections = Connections::new(1 << 20, OWN_UID);
-        connections.share_memory(memory);
+    let shares = |memory: u64| {
+        let connections = of(1 << 20, memory);
         let state = lock(&connections.0);
         let kept = state.shares.kept;
         let large = (state.of_one().large, state.of_others().large);
@@ -218,19 +221,18 @@ fn what_connections_may_take_follows_the_memory() {
     let large = (LARGE_SOCKETS_PER_USER_MAX, LARGE_SOCKETS_MAX);
     // What is not known, and what is large, limits nothing.
     for memory in [0, 16 * 1024 * MIB, u64::MAX] {
-        assert_eq!(of(memory), (CONNECTION_DESCRIPTORS_MAX, large, (64, 256)), "{memory}");
+        assert_eq!(shares(memory), (CONNECTION_DESCRIPTORS_MAX, large, (64, 256)), "{memory}");
     }
     // Less than 256 MiB counts as that.
     for memory in [1, 128 * MIB, 256 * MIB] {
-        assert_eq!(of(memory), (261, (2, 9), (6, 8)), "{memory}");
+        assert_eq!(shares(memory), (261, (2, 9), (6, 8)), "{memory}");
     }
-    assert_eq!(of(1024 * MIB), (1026, (9, 39), (24, 32)));
+    assert_eq!(shares(1024 * MIB), (1026, (9, 39), (24, 32)));
 }
 
 #[test]
 fn a_connection_that_is_refused_for_lack_of_memory_tells_so() {
-    let connections = Connections::new(1 << 20, OWN_UID);
-    connections.share_memory(256 * MIB);
+    let connections = of(1 << 20, 256 * MIB);
     let all = fill(&connections, 1000, Consumer);
     assert_eq!(all.len(), 261 / 4);
     let refused = connections.admit(PeerUser::Local(1000), Consumer).unwrap_err().to_string();

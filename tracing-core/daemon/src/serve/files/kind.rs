@@ -8,7 +8,6 @@
 
 use std::os::fd::BorrowedFd;
 
-use os::process::effective_uid;
 use rustix::fs::{FileType, fstat, fstatfs};
 use rustix::io::Errno;
 use rustix::net::sockopt::{socket_domain, socket_peercred, socket_type};
@@ -16,12 +15,12 @@ use rustix::net::{AddressFamily, SocketType};
 
 use crate::system::own_user::OwnUser;
 
-/// Whether the service writes to `fd`, which a consumer of user `uid` passed.
+/// Whether the service of user `own` writes to `fd`, which a consumer of user `uid` passed.
 ///
 /// # Errors
 /// Why it does not, and what to pass instead.
-pub(super) fn check(fd: BorrowedFd<'_>, uid: u32) -> Result<(), &'static str> {
-    if !OwnUser::new(effective_uid()).limits(uid) {
+pub(super) fn check(fd: BorrowedFd<'_>, uid: u32, own: OwnUser) -> Result<(), &'static str> {
+    if !own.limits(uid) {
         return Ok(());
     }
     let kind = match socket_type(fd) {

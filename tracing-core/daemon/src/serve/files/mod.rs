@@ -20,6 +20,8 @@ use self::jobs::{Answers, FinishedJobs, Job, closed, serve};
 use self::output::{FileOutput, failed};
 #[cfg(feature = "host")]
 use super::refusals::Refusals;
+#[cfg(feature = "host")]
+use super::resources::Resources;
 use crate::limits::FILES_BEING_CREATED_PER_UID_MAX;
 #[cfg(feature = "host")]
 use crate::limits::{
@@ -30,7 +32,6 @@ use crate::system::closer::PeerFd;
 use crate::system::file::{Cancel, OutputFile};
 #[cfg(feature = "host")]
 use crate::system::identity::Identity;
-#[cfg(feature = "host")]
 use crate::system::own_user::OwnUser;
 use abi::error::OsError;
 use abi::ids::{FileId, ShellToken};
@@ -128,18 +129,20 @@ pub(super) struct Files {
     /// Files that were refused to them.
     #[cfg(feature = "host")]
     refused: Refusals<u32>,
-    /// How many a user may have at a time. Root and the user `own_uid` have no such limit.
+    /// How many a user may have at a time. Root and the user `own` have no such limit.
     #[cfg(feature = "host")]
     per_user: usize,
     #[cfg(feature = "host")]
-    own_uid: u32,
+    own: OwnUser,
     #[cfg(feature = "host")]
     in_memory: InMemory,
 }
 
 impl Files {
-    /// No files yet. `wake` is called when [`take_finished`](Self::take_finished) has an answer.
-    pub(super) fn new(wake: Wake, threads: bool) -> Self {
+    /// No files yet, of a service of user `own`. `wake` is called when [`take_finished`](Self::take_finished) has an
+    /// answer.
+    #[cfg_attr(not(feature = "host"), allow(unused_variables, reason = "there is one user"))]
+    pub(super) fn new(wake: Wake, own: OwnUser, threads: bool) -> Self {
         let (alive, ended) = queue();
         Self {
             open: SortedMap::new(),
@@ -158,24 +161,18 @@ impl Files {
             #[cfg(feature = "host")]
             per_user: FILES_PER_USER_MAX,
             #[cfg(feature = "host")]
-            own_uid: 0,
+            own,
             #[cfg(feature = "host")]
-            in_memory: InMemory::default(),
+            in_memory: InMemory::unmeasured(own),
         }
     }
 
-    /// Limits the files of each user to a share of the `descriptors` that can be opened, but for root and `own_uid`.
+    /// Limits the files of each user, and what those in memory take, to shares of what the process may use.
     #[cfg(feature = "host")]
-    pub(super) fn share(&mut self, descriptors: u64, own_uid: u32) {
-        let share = usize::try_from(descriptors / 8).unwrap_or(usize::MAX);
+    pub(super) fn limit(&mut self, of: Resources) {
+        let share = usize::try_from(of.descriptors / 8).unwrap_or(usize::MAX);
         self.per_user = share.clamp(FILES_PER_USER_MIN, FILES_PER_USER_MAX);
-        self.own_uid = own_uid;
-    }
-
-    /// Limits what files in memory may take of the memory of the daemon, if that is known (not 0).
-    #[cfg(feature = "host")]
-    pub(super) fn share_memory(&mut self, memory_bytes: u64) {
-        self.in_memory = InMemory::new(memory_bytes, self.own_uid);
+        self.in_memory = InMemory::new(of.memory_bytes, self.own);
     }
 
     #[cfg(feature = "host")]
@@ -185,7 +182,7 @@ impl Files {
 
     #[cfg(feature = "host")]
     fn is_limited(&self, uid: u32) -> bool {
-        OwnUser::new(self.own_uid).limits(uid)
+        self.own.limits(uid)
     }
 
     /// Files of all limited users.
@@ -214,7 +211,7 @@ impl Files {
         let Some(uid) = fd.uid() else {
             return fd.into_fd().map(|fd| self.adopt(fd)).ok_or("it is closed");
         };
-        fd.as_fd().map_or(Ok(()), |fd| kind::check(fd, uid))?;
+        fd.as_fd().map_or(Ok(()), |fd| kind::check(fd, uid, self.own))?;
         let files = self.place_of(uid).ok_or(TOO_MANY)?;
         let (id, cancel) = (self.next_id(), Cancel::default());
         let (cancelled_by, in_memory) = (cancel.clone(), self.in_memory.clone());

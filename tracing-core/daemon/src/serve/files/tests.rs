@@ -6,6 +6,13 @@ use super::*;
 use crate::system::file::CutShort;
 use service::Input;
 
+/// The user of the service.
+const OWN_UID: u32 = 500;
+
+fn threaded() -> Files {
+    Files::new(Wake::new().unwrap(), OwnUser::new(OWN_UID), true)
+}
+
 /// What `append_packets` leaves of a trace when the file takes only so many bytes of it.
 fn cut_at(limit: usize) -> Vec<u8> {
     let trace = [b"\x0a\x03abc".as_slice(), b"\x0a\x00", b"\x0a\x05defgh"].concat();
@@ -51,8 +58,8 @@ fn answer(files: &mut Files) -> Input {
 #[test]
 #[cfg(feature = "host")]
 fn files_that_are_created_count() {
-    let mut files = Files::new(Wake::new().unwrap(), true);
-    files.share(0, 500);
+    let mut files = threaded();
+    files.limit(Resources::of_descriptors(0));
     let folder = std::env::temp_dir().join(format!("created-{}", std::process::id()));
     std::fs::create_dir(&folder).unwrap();
     let mut create = |uid, name: usize| {
@@ -74,7 +81,7 @@ fn files_that_are_created_count() {
 #[cfg(feature = "host")]
 fn rights_that_cannot_be_taken_are_an_error() {
     use crate::system::closer::{Closer, Origin};
-    let mut files = Files::new(Wake::new().unwrap(), true);
+    let mut files = threaded();
     // More groups than a process may have.
     let identity = Identity { uid: 7, gid: 7, groups: vec![7; 70_000] };
     let origin = Origin { client: abi::ids::ClientId::new(1), uid: 7 };
@@ -94,10 +101,9 @@ fn rights_that_cannot_be_taken_are_an_error() {
 fn what_is_written_into_memory_is_limited() {
     use crate::system::closer::{Closer, Origin};
     use rustix::fs::{MemfdFlags, memfd_create};
-    let mut files = Files::new(Wake::new().unwrap(), true);
-    files.share(1 << 20, 500);
+    let mut files = threaded();
     // Of which one user may have 1 MiB.
-    files.share_memory(32 << 20);
+    files.limit(Resources { descriptors: 1 << 20, memory_bytes: 32 << 20 });
     let closer = Closer::default();
     let mut write = |uid, kib: usize| {
         let origin = Origin { client: abi::ids::ClientId::new(1), uid };
@@ -112,10 +118,10 @@ fn what_is_written_into_memory_is_limited() {
     let error = write(7, 512).unwrap_err();
     assert!(error.contains("files in memory") && error.contains("of user 7"), "{error}");
     assert!(error.contains("write to a file on a disk, or read the session without"), "{error}");
-    assert_eq!([write(8, 512), write(500, 4096), write(0, 4096)], [Ok(()), Ok(()), Ok(())]);
+    assert_eq!([write(8, 512), write(OWN_UID, 4096), write(0, 4096)], [Ok(()), Ok(()), Ok(())]);
     let of_user =
         |uid| files.memory_of_user(uid).map(|(held, max, refused)| (held > 0, max, refused));
-    assert_eq!([7, 500].map(of_user), [Some((true, 1 << 20, 1)), None]);
+    assert_eq!([7, OWN_UID].map(of_user), [Some((true, 1 << 20, 1)), None]);
     assert!(files.users().any(|uid| uid == 7) && files.memory_of_users().0 > 1 << 20);
     // What the service creates, or copies for a clone, is charged, too.
     let folder = std::path::Path::new("/dev/shm");
@@ -143,10 +149,9 @@ fn what_is_written_into_memory_is_limited() {
 #[cfg(feature = "host")]
 fn data_that_waits_to_be_written_is_limited() {
     use crate::system::closer::{Closer, Origin};
-    let mut files = Files::new(Wake::new().unwrap(), true);
-    files.share(1 << 20, 500);
+    let mut files = threaded();
     // Of which 4 MiB may wait.
-    files.share_memory(512 << 20);
+    files.limit(Resources { descriptors: 1 << 20, memory_bytes: 512 << 20 });
     let pipes: Vec<_> = (0..4).map(|_| std::io::pipe().unwrap()).collect();
     let closer = Closer::default();
     let mut adopt = |writer: &std::io::PipeWriter| {
@@ -185,7 +190,7 @@ fn data_that_waits_to_be_written_is_limited() {
 /// A user whose file system does not answer cannot take more than a few threads, and nothing from others.
 #[test]
 fn files_being_created_are_limited() {
-    let mut files = Files::new(Wake::new().unwrap(), true);
+    let mut files = threaded();
     let new = |uid: u32| {
         let path = "/nowhere/trace".into();
         NewFile { token: ShellToken::new(uid.into()), path, uid, rights: Rights::Daemon }
@@ -217,7 +222,7 @@ fn files_being_created_are_limited() {
 #[cfg(feature = "host")]
 fn files_of_one_user_are_limited() {
     use crate::system::closer::{Closer, Origin};
-    let mut files = Files::new(Wake::new().unwrap(), true);
+    let mut files = threaded();
     let closer = Closer::default();
     let mut adopt = |uid| {
         let null = File::options().write(true).open("/dev/null").unwrap();
@@ -248,7 +253,7 @@ fn files_of_one_user_are_limited() {
 #[cfg(feature = "host")]
 fn files_of_all_users_are_limited() {
     use crate::system::closer::{Closer, Origin};
-    let mut files = Files::new(Wake::new().unwrap(), true);
+    let mut files = threaded();
     let closer = Closer::default();
     let mut adopt = |uid, count: usize| {
         let origin = Origin { client: abi::ids::ClientId::new(1), uid };
@@ -275,7 +280,8 @@ fn sockets_that_tell_their_sender_are_refused() {
     use std::os::unix::net::{UnixDatagram, UnixStream};
     let own = rustix::process::geteuid().as_raw();
     let other = own + 7;
-    let refused = |fd: &dyn AsFd| kind::check(fd.as_fd(), other).err();
+    let check = |fd: &dyn AsFd, uid| kind::check(fd.as_fd(), uid, OwnUser::new(own));
+    let refused = |fd: &dyn AsFd| check(fd, other).err();
     let datagram = UnixDatagram::unbound().unwrap();
     assert!(refused(&datagram).unwrap().contains("no stream"));
     let (stream, _end) = UnixStream::pair().unwrap();
@@ -287,7 +293,7 @@ fn sockets_that_tell_their_sender_are_refused() {
     assert_eq!([refused(&tcp), refused(&pipe), refused(&null)], [None; 3]);
     // Nobody is deceived.
     for uid in [own, 0] {
-        assert_eq!(kind::check(datagram.as_fd(), uid), Ok(()));
+        assert_eq!(check(&datagram, uid), Ok(()));
     }
 }
 
@@ -295,11 +301,11 @@ fn sockets_that_tell_their_sender_are_refused() {
 #[test]
 #[cfg(feature = "host")]
 fn files_of_a_user_are_a_share_of_the_descriptors() {
-    let mut files = Files::new(Wake::new().unwrap(), true);
+    let mut files = threaded();
     for (descriptors, share) in [(0, 4), (128, 16), (1 << 40, FILES_PER_USER_MAX)] {
-        files.share(descriptors, 500);
+        files.limit(Resources::of_descriptors(descriptors));
         assert_eq!(
-            [7, 500, 0].map(|uid| files.of_user(uid).1),
+            [7, OWN_UID, 0].map(|uid| files.of_user(uid).1),
             [share, FILES_PER_USER_MAX, FILES_PER_USER_MAX]
         );
     }
@@ -310,7 +316,7 @@ fn files_of_a_user_are_a_share_of_the_descriptors() {
         let origin = Origin { client: abi::ids::ClientId::new(1), uid: 7 };
         files.adopt_from_peer(PeerFd::received(null.into(), &closer, origin), Rights::Daemon)
     };
-    files.share(64, 500);
+    files.limit(Resources::of_descriptors(64));
     assert_eq!((0..20).filter_map(|_| adopt(&mut files).ok()).count(), 8);
 }
 
@@ -319,7 +325,7 @@ fn files_of_a_user_are_a_share_of_the_descriptors() {
 fn a_pipe_that_nobody_reads_is_given_up() {
     for close in [false, true] {
         let (reader, writer) = rustix::pipe::pipe().unwrap();
-        let mut files = Files::new(Wake::new().unwrap(), true);
+        let mut files = threaded();
         let id = files.adopt(writer);
         files.write(id, vec![0; 1 << 20].into(), FileSync::No, close);
         // As much as the pipe takes is there: the thread waits for room.
@@ -342,7 +348,7 @@ fn a_pipe_that_nobody_reads_is_given_up() {
 /// A file that was closed as usual is forgotten.
 #[test]
 fn a_file_whose_thread_has_ended_is_forgotten() {
-    let mut files = Files::new(Wake::new().unwrap(), true);
+    let mut files = threaded();
     let id = files.adopt(File::options().write(true).open("/dev/null").unwrap().into());
     files.write(id, Bytes::from_static(b"all"), FileSync::No, true);
     assert_eq!(files.closing.len(), 1);
@@ -355,7 +361,7 @@ fn a_file_whose_thread_has_ended_is_forgotten() {
 #[test]
 fn a_pipe_that_somebody_reads_gets_all() {
     let (reader, writer) = rustix::pipe::pipe().unwrap();
-    let mut files = Files::new(Wake::new().unwrap(), true);
+    let mut files = threaded();
     let id = files.adopt(writer);
     let data: Vec<u8> = (0..1_000_003_u32).map(|i| (i % 251) as u8).collect();
     files.write(id, data.clone().into(), FileSync::Wait, true);
@@ -413,7 +419,7 @@ fn a_file_that_is_shorter_than_it_was_is_an_error() {
 #[test]
 fn a_file_without_a_thread_is_created_by_its_caller() {
     let path = std::env::temp_dir().join(format!("created-{}", std::process::id()));
-    let mut files = Files::new(Wake::new().unwrap(), false);
+    let mut files = Files::new(Wake::new().unwrap(), OwnUser::new(OWN_UID), false);
     let text = path.to_str().unwrap().to_owned();
     files.create(NewFile { token: ShellToken::new(1), path: text, uid: 7, rights: Rights::Daemon });
     assert_eq!(files.unthreaded.as_ref().map(Vec::len), Some(1));

@@ -17,6 +17,7 @@ use self::limiter::Limiter;
 pub(crate) use self::writer::Lines;
 pub use self::writer::Log;
 use self::writer::Writer;
+use crate::system::own_user::OwnUser;
 use abi::ids::ClientId;
 use service::LogLevel;
 
@@ -42,12 +43,12 @@ pub(crate) struct Logger {
 
 impl Logger {
     /// Without `threads`, [`line`](Self::line) calls the function.
-    pub(crate) fn new(log: Log, own_uid: u32, threads: bool) -> Self {
+    pub(crate) fn new(log: Log, own: OwnUser, threads: bool) -> Self {
         let target = match threads {
             true => Target::Thread(Writer::new(log)),
             false => Target::Direct(log),
         };
-        Self { limiter: Limiter::new(own_uid), target }
+        Self { limiter: Limiter::new(own), target }
     }
 
     /// Writes one line. `about` is who caused it.

@@ -20,6 +20,7 @@ use service::ProducerRequest;
 use super::connections::MemoryPlace;
 use crate::system::closer::PeerFd;
 use crate::system::mapper::{EndMapper, Mapper, MemoryIsSlow};
+use crate::system::own_user::OwnUser;
 
 /// A request that waits for its memory.
 pub(super) struct HeldRequest {
@@ -85,9 +86,9 @@ pub(super) struct ProducerMemory {
 }
 
 impl ProducerMemory {
-    /// For a daemon of user `own_uid`; `wake` is called when memory is mapped.
-    pub(super) fn new(wake: Wake, own_uid: u32) -> Self {
-        let mapper = EndMapper(Mapper::new(own_uid));
+    /// For a daemon of user `own`; `wake` is called when memory is mapped.
+    pub(super) fn new(wake: Wake, own: OwnUser) -> Self {
+        let mapper = EndMapper(Mapper::new(own));
         Self {
             waiting: BlockMap::new(),
             mapped: Arc::default(),

@@ -152,20 +152,23 @@ fn each_call_that_sends_is_measured() {
     use crate::serve::connections::Connections;
     use crate::serve::port_kind::PortKind;
     use crate::serve::remote::SocketLink;
+    use crate::serve::resources::Resources;
     use crate::system::closer::{Closer, CloserLimits, Origin};
+    use crate::system::own_user::OwnUser;
     use abi::ids::CallId;
     use rustix::net::{SendFlags, send};
     use std::os::fd::AsFd as _;
     let (stream, _peer) = Stream::pair().unwrap();
     let same = stream.as_fd().try_clone_to_owned().unwrap();
-    let connections = Connections::new(1 << 20, 500);
+    let own = OwnUser::new(500);
+    let connections = Connections::new(Resources::of_descriptors(1 << 20), own);
     let slot = connections.admit(PeerUser::Local(1000), PortKind::Consumer).unwrap();
     let mut link = SocketLink::new(
         stream,
         PortKind::Consumer,
         Origin { client: ClientId::new(9), uid: 1000 },
         slot,
-        &Closer::new(CloserLimits::new(1 << 20, 500)),
+        &Closer::new(CloserLimits::new(1 << 20, own)),
         &crate::serve::unreceived::Unreceived::default(),
         &Arc::new(os::poll::Poller::new().unwrap()),
     );

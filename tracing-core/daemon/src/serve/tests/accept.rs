@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use super::*;
 use crate::limits::{ACCEPTS_PER_TURN, ADMITTED_WHEN_BEHIND, CLOSER_THREADS_PER_USER_MAX};
-use crate::system::closer::{Closer, CloserLimits, EndCloser, Origin, PeerFd};
+use crate::system::closer::{Closer, EndCloser, Origin, PeerFd};
 
 /// What cannot accept now cannot do so at once: the next attempt comes later.
 #[test]
@@ -53,7 +53,8 @@ fn few_connections_are_added_while_others_wait() {
     assert_eq!(after(TIME_UNLIMITED, 10), ACCEPTS_PER_TURN - 2 * ADMITTED_WHEN_BEHIND);
 
     let _more = daemon.connect(ADMITTED_WHEN_BEHIND + 5);
-    daemon.inner().connections = Connections::new(0, os::process::effective_uid());
+    let own = daemon.inner().engine.own;
+    daemon.inner().connections = Connections::new(Resources::of_descriptors(0), own);
     daemon.serve(&keys[..10], time_used_up());
     daemon.inner().accept(daemon::KEY_LISTENERS);
     assert_eq!(daemon.server.handle().stats().refused as usize, ADMITTED_WHEN_BEHIND + 5);
@@ -73,7 +74,7 @@ impl Drop for Slow {
 #[test]
 fn a_socket_whose_refused_connections_do_not_close_accepts_none_and_others_do() {
     let mut daemon = ManualDaemon::new("stuck");
-    let closer = Closer::new(CloserLimits::new(0, 0));
+    let closer = Closer::new(CloserLimits::new(0, OwnUser::new(0)));
     daemon.inner().closer = EndCloser(closer.clone());
     let (producers, consumers) = (daemon::KEY_LISTENERS, daemon::KEY_LISTENERS + 1);
     let from = Origin { client: ClientId::new(7), uid: 7 };
@@ -142,7 +143,7 @@ fn a_connection_is_cut_for_the_descriptors_of_its_user_or_of_all() {
     options.log = Box::new(move |_, line| lines.send(line.to_string()).unwrap());
     let mut daemon = ManualDaemon { server: Server::bind(options).unwrap(), directory };
     // Four of a user, six of all, and eight with the first ones of users.
-    let closer = Closer::new(CloserLimits::new(0, 500));
+    let closer = Closer::new(CloserLimits::new(0, DAEMON));
     daemon.inner().closer = EndCloser(closer.clone());
     let clients = daemon.connect(3);
     daemon.inner().accept(daemon::KEY_LISTENERS);

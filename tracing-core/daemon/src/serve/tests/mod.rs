@@ -24,8 +24,11 @@ use protozero::Message as _;
 use super::connections::Connections;
 use super::daemon::TIME_UNLIMITED;
 use super::peer::PeerConnection;
+use super::resources::Resources;
 use super::*;
 use crate::in_process::InProcessService;
+use crate::system::closer::CloserLimits;
+use crate::system::own_user::OwnUser;
 use abi::ids::{CallId, ChunkId, ClientId, FileId, WriterId};
 use abi::ipc::port::ConsumerPort;
 use abi::shm::{ChunkFlags, ChunkHeader, Packets};
@@ -126,6 +129,19 @@ fn call(producer: &mut dyn Connection<ProducerPort>, request: ProducerRequest) {
         Received::Reply { call, result: Ok(_), has_more: false } if call == sent => {}
         other => panic!("{other:?}"),
     }
+}
+
+/// The user of a daemon, which is not that of this process.
+const DAEMON: OwnUser = OwnUser::new(500);
+
+/// Connections of a daemon of that user.
+fn connections() -> Connections {
+    Connections::new(Resources::of_descriptors(1 << 20), DAEMON)
+}
+
+/// The limits of the same daemon.
+fn closer_limits() -> CloserLimits {
+    CloserLimits::new(1 << 20, DAEMON)
 }
 
 /// An engine that does all on the thread that calls it.

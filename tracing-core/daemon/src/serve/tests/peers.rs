@@ -7,7 +7,7 @@ use crate::limits::{
     CLOSER_THREADS_PER_USER_MAX, CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE,
     DESCRIPTORS_RESERVED_MIN, LARGE_SOCKETS_PER_USER_MAX, PRODUCER_QUEUE_BYTES_MAX,
 };
-use crate::system::closer::{Closer, CloserLimits, Origin};
+use crate::system::closer::{Closer, Origin};
 use os::poll::Interest;
 use service::limits::PACKET_BYTES_MAX;
 
@@ -49,8 +49,8 @@ fn a_producer_that_is_refused_is_in_the_ledger() {
     std::fs::create_dir_all(&directory).unwrap();
     let mut server = Server::bind(options(&directory)).unwrap();
     // One producer has two descriptors of the four.
-    let own_uid = os::process::effective_uid();
-    server.daemon.connections = Connections::new(4 + DESCRIPTORS_RESERVED_MIN, own_uid);
+    let (own, few) = (server.daemon.engine.own, 4 + DESCRIPTORS_RESERVED_MIN);
+    server.daemon.connections = Connections::new(Resources::of_descriptors(few), own);
     let service = InProcessService::run(server).unwrap();
     let mut consumer = service.consumer();
     consumer.enable_tracing(&one_buffer(), None).unwrap();
@@ -65,7 +65,7 @@ fn a_producer_that_is_refused_is_in_the_ledger() {
     let ledger = consumer.get_trace_stats().unwrap().loss_ledger.unwrap_or_default();
     let [entry] = &ledger.entries[..] else { panic!("{ledger:?}") };
     let reason = Some(protos::LossLedgerReason::REASON_PRODUCER_REFUSED);
-    assert_eq!((entry.reason, entry.uid), (reason, Some(own_uid.cast_signed())));
+    assert_eq!((entry.reason, entry.uid), (reason, Some(own.uid().cast_signed())));
     service.stop().unwrap();
     std::fs::remove_dir_all(&directory).unwrap();
 }
@@ -408,8 +408,8 @@ fn a_thousand_idle_producers_are_not_looked_at() {
 fn sockets_of_consumers_are_large_when_they_need_it_and_their_user_may() {
     let address = Address::Abstract(format!("large-{}", std::process::id()).into_bytes());
     let listener = os::socket::Listener::bind(&address).unwrap();
-    let connections = Connections::new(1 << 20, 500);
-    let closer = Closer::new(CloserLimits::new(1 << 20, 500));
+    let connections = connections();
+    let closer = Closer::new(closer_limits());
     let poller = abi::sync::Arc::new(os::poll::Poller::new().unwrap());
     let kept = |replies: usize| {
         let client = Stream::connect(&address).unwrap();
@@ -449,7 +449,7 @@ struct Ends {
 impl Ends {
     fn new(closer: Closer) -> Self {
         Self {
-            connections: Connections::new(1 << 20, 500),
+            connections: connections(),
             closer,
             unreceived: Unreceived::default(),
             poller: abi::sync::Arc::new(os::poll::Poller::new().unwrap()),
@@ -499,7 +499,7 @@ fn receive_to_end(peer: &Stream) {
 /// What it has not received takes memory of this process's control group, also when the connection is over.
 #[test]
 fn a_connection_counts_until_its_peer_has_received_all_or_is_gone() {
-    let ends = Ends::new(Closer::new(CloserLimits::new(1 << 20, 500)));
+    let ends = Ends::new(Closer::new(closer_limits()));
     let unreceived = &ends.unreceived;
     let mut now_ns = 0;
     for (has_ended, receives) in [(false, true), (false, false), (true, true), (true, false)] {
@@ -532,7 +532,7 @@ fn a_connection_counts_until_it_is_shut_down() {
             let _ = self.0.recv();
         }
     }
-    let ends = Ends::new(Closer::start(CloserLimits::new(1 << 20, 500)));
+    let ends = Ends::new(Closer::start(closer_limits()));
     let busy = [(); CLOSER_THREADS_PER_USER_MAX].map(|()| {
         let (end, waits) = std::sync::mpsc::channel();
         ends.closer.take(ORIGIN, Busy(waits));

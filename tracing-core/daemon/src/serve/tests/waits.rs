@@ -1,7 +1,7 @@
 //! Users on whose sockets calls take long, and those that come beside them.
 
 use super::*;
-use crate::system::closer::{Closer, CloserLimits, Origin};
+use crate::system::closer::{Closer, Origin};
 use os::socket::Openable;
 
 /// Two producers of two users, neither of which is root or the user of the daemon.
@@ -190,12 +190,12 @@ fn nothing_more_is_sent_after_a_call_that_took_long() {
 /// tells it takes as long.
 #[test]
 fn the_loop_tells_its_end_to_no_such_connection() {
-    let closer = Closer::new(CloserLimits::new(1 << 20, 500));
+    let closer = Closer::new(closer_limits());
     let uid = 1000;
     let origin = Origin { client: ClientId::new(9), uid };
     let address = Address::Abstract(format!("ends-{}", std::process::id()).into_bytes());
     let listener = os::socket::Listener::bind(&address).unwrap();
-    let connections = Connections::new(1 << 20, 500);
+    let connections = connections();
     let poller = abi::sync::Arc::new(os::poll::Poller::new().unwrap());
     let mut descriptors = super::descriptors::Descriptors::new(1 << 20);
     // All threads of this user are busy until the end of the test.

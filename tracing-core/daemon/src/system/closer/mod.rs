@@ -117,7 +117,7 @@ pub(crate) struct CloserLimits {
     total: usize,
     /// The same for the first ones of a user.
     total_at_first: usize,
-    own_uid: u32,
+    own: OwnUser,
 }
 
 /// Why no descriptor of a user is received.
@@ -132,20 +132,20 @@ pub(crate) enum NoRoom {
 }
 
 impl CloserLimits {
-    /// For a daemon of user `own_uid` that can open `descriptors` more.
-    pub(crate) fn new(descriptors: u64, own_uid: u32) -> Self {
+    /// For a daemon of user `own` that can open `descriptors` more.
+    pub(crate) fn new(descriptors: u64, own: OwnUser) -> Self {
         let part = |parts: u64, max: usize| {
             usize::try_from(descriptors / parts).unwrap_or(max).clamp(CLOSER_WAITING_MIN, max)
         };
         let per_user = part(16, CLOSER_WAITING_PER_USER_MAX);
         let total_at_first = part(4, CLOSER_WAITING_MAX).max(2 * CLOSER_WAITING_MIN);
-        Self { per_user, total: total_at_first / 4 * 3, total_at_first, own_uid }
+        Self { per_user, total: total_at_first / 4 * 3, total_at_first, own }
     }
 }
 
 impl Default for CloserLimits {
     fn default() -> Self {
-        Self::new(u64::MAX, 0)
+        Self::new(u64::MAX, OwnUser::default())
     }
 }
 
@@ -180,15 +180,10 @@ pub(crate) struct Stuck {
     pub(crate) due_ns: Option<u64>,
 }
 
-/// Whether a user is neither root nor that of the daemon.
-fn is_limited(uid: u32, own_uid: u32) -> bool {
-    OwnUser::new(own_uid).limits(uid)
-}
-
 impl State {
     /// Received descriptors of all limited users.
-    fn limited(&self, own_uid: u32) -> usize {
-        let limited = self.received.iter().filter(|(uid, _)| is_limited(**uid, own_uid));
+    fn limited(&self, own: OwnUser) -> usize {
+        let limited = self.received.iter().filter(|(uid, _)| own.limits(**uid));
         limited.map(|(_, count)| count).sum()
     }
 
@@ -197,22 +192,22 @@ impl State {
         self.running.iter().filter(|running| is_one(running.from.uid)).count()
     }
 
-    fn is_allowed(&self, uid: u32, own_uid: u32) -> bool {
-        let limited = |uid| is_limited(uid, own_uid);
+    fn is_allowed(&self, uid: u32, own: OwnUser) -> bool {
+        let limited = |uid| own.limits(uid);
         let of_others = CLOSER_THREADS_MAX.saturating_sub(CLOSER_THREADS_KEPT);
         self.running_of(|of| of == uid) < CLOSER_THREADS_PER_USER_MAX
             && (!limited(uid) || self.running_of(limited) < of_others)
     }
 
     /// The next user in turn that may use a thread.
-    fn next_uid(&self, own_uid: u32) -> Option<u32> {
+    fn next_uid(&self, own: OwnUser) -> Option<u32> {
         let after = self.last_uid.wrapping_add(1);
         let in_turn = self.waiting.range(after..).chain(self.waiting.range(..after));
-        in_turn.map(|(uid, _)| *uid).find(|uid| self.is_allowed(*uid, own_uid))
+        in_turn.map(|(uid, _)| *uid).find(|uid| self.is_allowed(*uid, own))
     }
 
-    fn pop(&mut self, own_uid: u32) -> Option<Job> {
-        let uid = self.next_uid(own_uid)?;
+    fn pop(&mut self, own: OwnUser) -> Option<Job> {
+        let uid = self.next_uid(own)?;
         let queue = self.waiting.get_mut(&uid)?;
         let job = queue.pop_front();
         if queue.is_empty() {
@@ -307,7 +302,7 @@ impl Closer {
 
     /// Wakes or starts a thread for the jobs that wait, if one may run.
     fn staff(&self, state: &mut State) {
-        if state.next_uid(self.0.max.own_uid).is_none() {
+        if state.next_uid(self.0.max.own).is_none() {
             return;
         }
         if state.idle > 0 {
@@ -324,7 +319,7 @@ impl Closer {
     fn run(&self) {
         let mut state = lock(&self.0.state);
         loop {
-            let Some(job) = state.pop(self.0.max.own_uid) else {
+            let Some(job) = state.pop(self.0.max.own) else {
                 if state.ended {
                     break;
                 }
@@ -388,10 +383,10 @@ impl Closer {
         if left == 0 {
             return Err(NoRoom::OfUser);
         }
-        if !is_limited(uid, max.own_uid) {
+        if !max.own.limits(uid) {
             return Ok(left);
         }
-        let all = state.limited(max.own_uid);
+        let all = state.limited(max.own);
         let first = CLOSER_WAITING_AT_FIRST.saturating_sub(of_user);
         let first = first.min(max.total_at_first.saturating_sub(all));
         match left.min(max.total.saturating_sub(all).max(first)) {
@@ -413,7 +408,7 @@ impl Closer {
 
     /// The same of all users but root and that of the daemon.
     pub(crate) fn all_waiting(&self) -> (usize, usize) {
-        (lock(&self.0.state).limited(self.0.max.own_uid), self.0.max.total)
+        (lock(&self.0.state).limited(self.0.max.own), self.0.max.total)
     }
 
     /// The peers whose descriptors became stuck.

@@ -14,6 +14,11 @@ impl Drop for Slow {
 
 const OWN_UID: u32 = 500;
 
+/// The user of the daemon.
+fn own() -> OwnUser {
+    OwnUser::new(OWN_UID)
+}
+
 struct World {
     closer: Closer,
     begun: (Sender<u32>, Receiver<u32>),
@@ -29,7 +34,7 @@ impl World {
     }
 
     fn with_first(per_user: usize, total: usize, total_at_first: usize) -> Self {
-        let max = CloserLimits { per_user, total, total_at_first, own_uid: OWN_UID };
+        let max = CloserLimits { per_user, total, total_at_first, own: own() };
         Self { closer: Closer::new(max), ..Self::new() }
     }
 
@@ -207,12 +212,12 @@ fn connections_that_were_refused_have_a_bound() {
 
 #[test]
 fn a_daemon_with_few_descriptors_lets_fewer_wait() {
-    let max = |descriptors| CloserLimits::new(descriptors, OWN_UID);
+    let max = |descriptors| CloserLimits::new(descriptors, own());
     let of = |per_user, total, total_at_first| CloserLimits {
         per_user,
         total,
         total_at_first,
-        own_uid: OWN_UID,
+        own: own(),
     };
     let all = CLOSER_WAITING_MAX;
     assert_eq!(max(u64::MAX), of(CLOSER_WAITING_PER_USER_MAX, all / 4 * 3, all));
@@ -305,7 +310,7 @@ fn wait_for_end(peer: &Stream) {
 
 #[test]
 fn sockets_are_closed_without_waiting() {
-    let closer = Closer::start(CloserLimits::new(0, OWN_UID));
+    let closer = Closer::start(CloserLimits::new(0, own()));
     // More than one thread closes, and more threads than a user may have.
     let mut receivers = Vec::new();
     for _ in 0..CLOSER_THREADS_PER_USER_MAX + 2 {
@@ -320,7 +325,7 @@ fn sockets_are_closed_without_waiting() {
 /// Sockets that come faster than they are closed are closed all the same.
 #[test]
 fn many_sockets_are_closed() {
-    let closer = Closer::start(CloserLimits::new(0, OWN_UID));
+    let closer = Closer::start(CloserLimits::new(0, own()));
     let (sockets, peers): (Vec<_>, Vec<_>) = (0..300).map(|_| Stream::pair().unwrap()).unzip();
     sockets.into_iter().for_each(|socket| closer.refuse(from(7), 1, socket));
     peers.iter().for_each(wait_for_end);
@@ -329,7 +334,7 @@ fn many_sockets_are_closed() {
 #[test]
 fn threads_for_sockets_keep_nothing_open() {
     let (ours, peer) = Stream::pair().unwrap();
-    let closer = Closer::start(CloserLimits::new(0, OWN_UID));
+    let closer = Closer::start(CloserLimits::new(0, own()));
     // Open when the thread was started, and closed here.
     drop(ours);
     wait_for_end(&peer);

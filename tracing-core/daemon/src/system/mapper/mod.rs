@@ -125,9 +125,9 @@ impl State {
 }
 
 impl Mapper {
-    /// For a daemon of user `own_uid`.
-    pub(crate) fn new(own_uid: u32) -> Self {
-        Self(Arc::new(Shared { own: OwnUser::new(own_uid), ..Shared::default() }))
+    /// For a daemon of this user.
+    pub(crate) fn new(own: OwnUser) -> Self {
+        Self(Arc::new(Shared { own, ..Shared::default() }))
     }
 
     /// Calls `work`, which maps memory of a user, on the thread. If its memory is slow, `work` is told, and must not.

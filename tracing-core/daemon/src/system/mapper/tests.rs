@@ -24,7 +24,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        Self { mapper: EndMapper(Mapper::new(OWN_UID)), begun: channel() }
+        Self { mapper: EndMapper(Mapper::new(OwnUser::new(OWN_UID))), begun: channel() }
     }
 
     /// Memory whose end takes until the result is dropped.

@@ -53,7 +53,7 @@ struct Shared {
     total: u64,
     /// Bytes that may wait to be written into files of all these users, beside those of each that are free.
     waiting_max: u64,
-    own_uid: u32,
+    own: OwnUser,
     measure: Measure,
     state: Mutex<State>,
 }
@@ -128,21 +128,20 @@ impl fmt::Display for TooMuchWaits {
     }
 }
 
-impl Default for InMemory {
-    fn default() -> Self {
-        Self::with(0, 0, Box::new(|| None))
-    }
-}
-
 impl InMemory {
-    /// For a daemon of user `own_uid` that may use so much memory; 0: that is not known.
-    pub(super) fn new(memory_bytes: u64, own_uid: u32) -> Self {
+    /// For a service of user `own`, whose memory nobody asks for.
+    pub(super) fn unmeasured(own: OwnUser) -> Self {
+        Self::with(0, own, Box::new(|| None))
+    }
+
+    /// For a daemon of user `own` that may use so much memory; 0: that is not known.
+    pub(super) fn new(memory_bytes: u64, own: OwnUser) -> Self {
         let group = Group::own();
         let measure = move || group.as_ref().and_then(Group::unreclaimable_bytes);
-        Self::with(memory_bytes, own_uid, Box::new(measure))
+        Self::with(memory_bytes, own, Box::new(measure))
     }
 
-    fn with(memory_bytes: u64, own_uid: u32, measure: Measure) -> Self {
+    fn with(memory_bytes: u64, own: OwnUser, measure: Measure) -> Self {
         let per_user = match memory_bytes {
             0 => FILES_IN_MEMORY_PER_USER_BYTES,
             bytes => bytes / FILES_IN_MEMORY_PER_USER_PART,
@@ -153,13 +152,13 @@ impl InMemory {
             bytes => bytes / WAITING_PART,
         };
         let state = Mutex::default();
-        Self(Arc::new(Shared { per_user, total, waiting_max, own_uid, measure, state }))
+        Self(Arc::new(Shared { per_user, total, waiting_max, own, measure, state }))
     }
 
     /// How a file that `uid` has passed, or had created, is charged; none if it is not. This may take as long as its
     /// file system likes.
     pub(super) fn charge_of(&self, uid: u32, file: BorrowedFd<'_>) -> Option<Charge> {
-        if !OwnUser::new(self.0.own_uid).limits(uid) {
+        if !self.0.own.limits(uid) {
             return None;
         }
         let kind = memory_of(file)?;
@@ -209,7 +208,7 @@ impl InMemory {
 
     /// What a user has, and may have, and how often it wanted more. `None`: it is not charged.
     pub(super) fn of_user(&self, uid: u32) -> Option<(u64, u64, u64)> {
-        let state = OwnUser::new(self.0.own_uid).limits(uid).then(|| lock(&self.0.state))?;
+        let state = self.0.own.limits(uid).then(|| lock(&self.0.state))?;
         let held = state.users.get(&uid).copied().unwrap_or(0);
         Some((held, self.0.per_user, state.refused.of(uid)))
     }

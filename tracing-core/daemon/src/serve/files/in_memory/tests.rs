@@ -8,13 +8,18 @@ use super::*;
 const MIB: u64 = 1 << 20;
 const OWN_UID: u32 = 500;
 
+/// Accounts of a daemon with so much memory, where the kernel does not count.
+fn uncounted(memory: u64) -> InMemory {
+    InMemory::with(memory, OwnUser::new(OWN_UID), Box::new(|| None))
+}
+
 /// Accounts of a daemon with 320 MiB of memory, of which a user may have 10 MiB. The kernel counts what `counted` has;
 /// if that is 0, it does not count.
 fn accounts() -> (InMemory, Arc<AtomicU64>) {
     let counted = Arc::new(AtomicU64::new(0));
     let asked = Arc::clone(&counted);
     let measure = move || Some(asked.load(Ordering::Relaxed)).filter(|counted| *counted > 0);
-    (InMemory::with(320 * MIB, OWN_UID, Box::new(measure)), counted)
+    (InMemory::with(320 * MIB, OwnUser::new(OWN_UID), Box::new(measure)), counted)
 }
 
 impl InMemory {
@@ -39,7 +44,7 @@ fn memfd() -> OwnedFd {
 
 #[test]
 fn a_user_has_a_part_of_the_memory_of_the_service() {
-    let max = |memory| InMemory::with(memory, OWN_UID, Box::new(|| None)).0.per_user;
+    let max = |memory| uncounted(memory).0.per_user;
     assert_eq!(max(16 << 30), 1 << 29);
     assert_eq!(max(0), 64 * MIB);
 }
@@ -198,7 +203,7 @@ fn what_is_being_written_stays_on_the_account() {
 fn what_waits_of_one_user_leaves_a_place_for_others() {
     const KIB: u64 = 1024;
     let memory = 1024 * MIB;
-    let accounts = InMemory::with(memory, OWN_UID, Box::new(|| None));
+    let accounts = uncounted(memory);
     // The smallest piece that counts, until no more of them may wait.
     let fill = |uid| std::iter::from_fn(|| accounts.hold(uid, 513 * KIB).ok()).collect::<Vec<_>>();
     let of_first = fill(7);

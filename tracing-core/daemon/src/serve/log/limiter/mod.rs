@@ -107,8 +107,8 @@ pub(crate) struct Limiter {
 }
 
 impl Limiter {
-    pub(crate) fn new(own_uid: u32) -> Self {
-        Self { own: OwnUser::new(own_uid), ..Self::default() }
+    pub(crate) fn new(own: OwnUser) -> Self {
+        Self { own, ..Self::default() }
     }
 
     /// Whether a line about `about` is written.

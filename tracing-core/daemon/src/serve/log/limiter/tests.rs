@@ -13,7 +13,7 @@ fn written(limiter: &mut Limiter, now_ns: u64, about: Option<ConnectionUser>) ->
 
 #[test]
 fn each_peer_has_a_share_and_gets_more_with_time() {
-    let mut limiter = Limiter::new(OWN_UID);
+    let mut limiter = Limiter::new(OwnUser::new(OWN_UID));
     assert_eq!(written(&mut limiter, 0, who(1, 1000)), PEER.burst);
     assert_eq!(written(&mut limiter, 0, who(2, 1000)), PEER.burst, "another peer of the user");
     assert_eq!(written(&mut limiter, PEER.refill_ns - 1, who(1, 1000)), 0);
@@ -24,7 +24,7 @@ fn each_peer_has_a_share_and_gets_more_with_time() {
 
 #[test]
 fn a_user_gets_no_more_by_connecting_again() {
-    let mut limiter = Limiter::new(OWN_UID);
+    let mut limiter = Limiter::new(OwnUser::new(OWN_UID));
     let mut lines = 0;
     for client in 0..100 {
         lines += written(&mut limiter, 0, who(client, 1000));
@@ -37,7 +37,7 @@ fn a_user_gets_no_more_by_connecting_again() {
 
 #[test]
 fn many_users_leave_lines_for_root_and_the_service() {
-    let mut limiter = Limiter::new(OWN_UID);
+    let mut limiter = Limiter::new(OwnUser::new(OWN_UID));
     let lines: u64 = (1..100).map(|id| written(&mut limiter, 0, who(id, 1000 + id as u32))).sum();
     assert_eq!(lines, ALL.burst);
     for (client, uid) in [(200, 0), (201, OWN_UID)] {
@@ -51,7 +51,7 @@ fn many_users_leave_lines_for_root_and_the_service() {
 /// A line that is not written takes nothing of the other shares.
 #[test]
 fn a_refused_line_costs_nothing() {
-    let mut limiter = Limiter::new(OWN_UID);
+    let mut limiter = Limiter::new(OwnUser::new(OWN_UID));
     written(&mut limiter, 0, who(1, 1000));
     let of_user: u64 = (2..100).map(|client| written(&mut limiter, 0, who(client, 1000))).sum();
     assert_eq!(of_user, USER.burst - PEER.burst);
@@ -62,7 +62,7 @@ fn a_refused_line_costs_nothing() {
 
 #[test]
 fn what_was_not_shown_is_told_once() {
-    let mut limiter = Limiter::new(OWN_UID);
+    let mut limiter = Limiter::new(OwnUser::new(OWN_UID));
     assert_eq!(limiter.due_ns(), None);
     written(&mut limiter, 5, who(1, 1000));
     written(&mut limiter, 6, who(2, 1001));
@@ -79,7 +79,7 @@ fn what_was_not_shown_is_told_once() {
 
 #[test]
 fn accounts_have_a_bound_and_what_they_tell_has_one() {
-    let mut limiter = Limiter::new(OWN_UID);
+    let mut limiter = Limiter::new(OwnUser::new(OWN_UID));
     for uid in 0..2 * LOG_USERS_MAX as u32 {
         for _ in 0..=PEER.burst {
             limiter.allow(0, who(uid.into(), 1000 + uid));
@@ -99,7 +99,7 @@ fn accounts_have_a_bound_and_what_they_tell_has_one() {
 /// A refused connection is never forgotten, because it never was one.
 #[test]
 fn peers_that_are_not_forgotten_have_a_bound() {
-    let mut limiter = Limiter::new(OWN_UID);
+    let mut limiter = Limiter::new(OwnUser::new(OWN_UID));
     for client in 0..4 * LOG_PEERS_MAX as u64 {
         limiter.allow(client * S, who(client, 1000));
     }
@@ -108,7 +108,7 @@ fn peers_that_are_not_forgotten_have_a_bound() {
 
 #[test]
 fn nothing_is_told_of_those_whose_lines_were_all_written() {
-    let mut limiter = Limiter::new(OWN_UID);
+    let mut limiter = Limiter::new(OwnUser::new(OWN_UID));
     assert!(limiter.allow(0, who(1, 1000)));
     written(&mut limiter, 0, who(2, 1001));
     let expected = format!("{} messages about user 1001 not shown", 10_000 - PEER.burst);
@@ -118,7 +118,7 @@ fn nothing_is_told_of_those_whose_lines_were_all_written() {
 /// What the timers of its sessions cause is on the account of their user, and on that of none of its connections.
 #[test]
 fn a_user_pays_for_its_sessions() {
-    let mut limiter = Limiter::new(OWN_UID);
+    let mut limiter = Limiter::new(OwnUser::new(OWN_UID));
     let of_sessions = About::User(PeerUser::Local(1000));
     let lines = (0..10_000).filter(|_| limiter.allow(0, of_sessions)).count() as u64;
     assert_eq!((lines, limiter.peers.len()), (USER.burst, 0));
