@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
-use tracing_core::daemon::serve::{BindError, Server, ServerOptions, service_config};
+use tracing_core::daemon::serve::{
+    BindError, PortKind, Server, ServerOptions, SocketPermissions, service_config,
+};
 use tracing_core::daemon::system::systemd;
 use tracing_core::os::socket::{Address, Listener, defaults};
 use tracing_core::os::{memory_limit, process};
@@ -62,8 +64,12 @@ struct Traced {
     enable_relay_endpoint_on: Vec<String>,
 }
 
-/// A group and a mode for socket files.
-type Permissions = (u32, u32);
+/// Who may connect to the socket files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Permissions {
+    producers: SocketPermissions,
+    consumers: SocketPermissions,
+}
 
 /// The command line, for manual pages and completions.
 #[must_use]
@@ -139,7 +145,7 @@ fn log(line: impl std::fmt::Display) {
 
 /// A server, and the folders of the socket files that it removes at its end.
 fn listen(
-    permissions: Option<(Permissions, Permissions)>,
+    permissions: Option<Permissions>,
     descriptors: u64,
 ) -> Result<(Server, Vec<PathBuf>), Failure> {
     let passed = systemd::listen_fds().context("sockets that were passed")?;
@@ -151,12 +157,13 @@ fn listen(
     Ok((server, folders))
 }
 
-/// Whether a passed socket is for consumers, by its name, else by its index; `None` if neither tells.
-pub(crate) fn is_consumer(name: &str, index: usize) -> Option<bool> {
-    match (name.contains("consumer"), name.contains("producer")) {
-        (true, false) => Some(true),
-        (false, true) => Some(false),
-        _ if index < 2 => Some(index == 1),
+/// The port of a passed socket, by its name, else by its index; `None` if neither tells.
+pub(crate) fn port_of(name: &str, index: Option<usize>) -> Option<PortKind> {
+    match (name.contains("consumer"), name.contains("producer"), index) {
+        (true, false, _) => Some(PortKind::Consumer),
+        (false, true, _) => Some(PortKind::Producer),
+        (.., Some(0)) => Some(PortKind::Producer),
+        (.., Some(1)) => Some(PortKind::Consumer),
         _ => None,
     }
 }
@@ -171,9 +178,9 @@ fn inherit(passed: Vec<systemd::Inherited>) -> Result<Listening, Failure> {
         let name = socket.name;
         let listener =
             Listener::inherit(socket.fd).context(format_args!("passed socket {index} ({name})"))?;
-        match is_consumer(&name, index) {
-            Some(true) => consumers.push(listener),
-            Some(false) => producers.push(listener),
+        match port_of(&name, Some(index)) {
+            Some(PortKind::Consumer) => consumers.push(listener),
+            Some(PortKind::Producer) => producers.push(listener),
             None => {
                 return Err(Failure::new(format_args!(
                     "passed socket {index} ({name}): its name says neither producer nor consumer"
@@ -217,7 +224,7 @@ fn memory_warning(bytes: u64) -> Option<String> {
     })
 }
 
-fn bind(permissions: Option<(Permissions, Permissions)>) -> Result<Listening, Failure> {
+fn bind(permissions: Option<Permissions>) -> Result<Listening, Failure> {
     let sockets = defaults();
     if let Some(warning) = &sockets.warning {
         log(warning);
@@ -243,7 +250,7 @@ fn bind(permissions: Option<(Permissions, Permissions)>) -> Result<Listening, Fa
         BindError::Listen(error) => Failure::new(error),
         error => Failure::new(format_args!("cannot start the service: {error}")),
     })?;
-    if let Some((producers, consumers)) = permissions {
+    if let Some(Permissions { producers, consumers }) = permissions {
         server.set_permissions(producers, consumers).context("--set-socket-permissions")?;
     }
     let (producer, consumer) = (sockets.producer.display(), sockets.consumer.display());
@@ -258,17 +265,18 @@ fn folder(address: &Address) -> Option<PathBuf> {
 }
 
 /// `PGROUP:PMODE:CGROUP:CMODE`; a group is a name or a number, a mode four octal digits.
-fn permissions(text: &str) -> Result<(Permissions, Permissions), Failure> {
+fn permissions(text: &str) -> Result<Permissions, Failure> {
     let parts: Vec<&str> = text.split(':').collect();
     let [producer_group, producer_mode, consumer_group, consumer_mode] = parts[..] else {
         return Err(Failure::new(format_args!(
             "--set-socket-permissions {text:?}: expected PGROUP:PMODE:CGROUP:CMODE"
         )));
     };
-    Ok((
-        (group(producer_group)?, mode(producer_mode)?),
-        (group(consumer_group)?, mode(consumer_mode)?),
-    ))
+    let of = |name, digits| -> Result<_, Failure> {
+        Ok(SocketPermissions { group: group(name)?, mode: mode(digits)? })
+    };
+    let producers = of(producer_group, producer_mode)?;
+    Ok(Permissions { producers, consumers: of(consumer_group, consumer_mode)? })
 }
 
 fn mode(text: &str) -> Result<u32, Failure> {

@@ -2,23 +2,28 @@ use super::*;
 
 #[test]
 fn passed_sockets() {
+    use PortKind::{Consumer, Producer};
     for (name, index, expected) in [
-        ("traced-consumer.socket", 0, Some(true)),
-        ("traced-producer.socket", 1, Some(false)),
-        ("unknown", 0, Some(false)),
-        ("", 1, Some(true)),
+        ("traced-consumer.socket", 0, Some(Consumer)),
+        ("traced-producer.socket", 1, Some(Producer)),
+        ("unknown", 0, Some(Producer)),
+        ("", 1, Some(Consumer)),
         ("", 2, None),
         ("producer-and-consumer", 5, None),
-        ("producer2", 7, Some(false)),
+        ("producer2", 7, Some(Producer)),
     ] {
-        assert_eq!(is_consumer(name, index), expected, "{name} {index}");
+        assert_eq!(port_of(name, Some(index)), expected, "{name} {index}");
     }
 }
 
 #[test]
 fn socket_permissions() {
-    assert_eq!(permissions("0:0660:5:0600"), Ok(((0, 0o660), (5, 0o600))));
-    assert_eq!(permissions("root:0777:root:0000"), Ok(((0, 0o777), (0, 0))));
+    let of = |(group, mode), (consumer_group, consumer_mode)| Permissions {
+        producers: SocketPermissions { group, mode },
+        consumers: SocketPermissions { group: consumer_group, mode: consumer_mode },
+    };
+    assert_eq!(permissions("0:0660:5:0600"), Ok(of((0, 0o660), (5, 0o600))));
+    assert_eq!(permissions("root:0777:root:0000"), Ok(of((0, 0o777), (0, 0))));
     for (text, message) in [
         ("", "expected PGROUP:PMODE:CGROUP:CMODE"),
         ("a:b:c", "expected PGROUP:PMODE:CGROUP:CMODE"),

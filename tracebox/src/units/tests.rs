@@ -1,5 +1,6 @@
 use super::*;
-use crate::traced::is_consumer;
+use crate::traced::port_of;
+use tracing_core::daemon::serve::PortKind;
 
 fn text(name: &str) -> &'static str {
     FILES.iter().find(|file| file.0.ends_with(name)).unwrap().1
@@ -35,9 +36,13 @@ fn services_start_the_program() {
 /// `traced` distinguishes the two sockets by their names, in any order.
 #[test]
 fn sockets_are_told_apart() {
-    for (unit, consumer) in [("traced-producer.socket", false), ("traced-consumer.socket", true)] {
+    let ports = [
+        ("traced-producer.socket", PortKind::Producer),
+        ("traced-consumer.socket", PortKind::Consumer),
+    ];
+    for (unit, port) in ports {
         let name = value(text(unit), "FileDescriptorName").unwrap();
-        assert_eq!(is_consumer(name, usize::MAX), Some(consumer), "{name}");
+        assert_eq!(port_of(name, None), Some(port), "{name}");
         assert_eq!(value(text(unit), "Service"), Some("traced.service"));
     }
 }

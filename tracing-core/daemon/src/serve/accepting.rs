@@ -19,6 +19,15 @@ use abi::sync::Arc;
 /// How long accepting pauses.
 pub(super) const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 
+/// Who may connect to a socket file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketPermissions {
+    /// The id of the group that gets the file.
+    pub group: u32,
+    /// Its mode, such as `0o660`.
+    pub mode: u32,
+}
+
 /// See the [module](self).
 pub(super) struct Accepting {
     poller: Arc<Poller>,
@@ -63,11 +72,11 @@ impl Accepting {
 
     pub(super) fn set_permissions(
         &self,
-        producers: (u32, u32),
-        consumers: (u32, u32),
+        producers: SocketPermissions,
+        consumers: SocketPermissions,
     ) -> Result<(), OsError> {
         for one in &self.listening {
-            let (group, mode) = match one.port {
+            let SocketPermissions { group, mode } = match one.port {
                 PortKind::Producer => producers,
                 PortKind::Consumer => consumers,
             };

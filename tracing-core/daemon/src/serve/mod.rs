@@ -75,6 +75,8 @@ mod tests;
 
 use core::fmt;
 
+#[cfg(feature = "host")]
+pub use self::accepting::SocketPermissions;
 pub(super) use self::alone::Alone;
 pub(super) use self::engine::Engine;
 pub use self::log::Log;

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::accepting::SocketPermissions;
 use super::daemon::Daemon;
 use super::{BindError, Engine, Log, ServerHandle};
 use crate::system::signal::StopSignals;
@@ -88,14 +89,15 @@ impl Server {
         ServerHandle::new(&self.daemon.engine)
     }
 
-    /// Gives the socket files of producers and consumers to groups, with modes such as `0o660`.
+    /// Gives the socket files of producers and consumers to groups. Sockets without a file, and those that were
+    /// inherited, stay as they are.
     ///
     /// # Errors
     /// When this process may not change them.
     pub fn set_permissions(
         &self,
-        producers: (u32, u32),
-        consumers: (u32, u32),
+        producers: SocketPermissions,
+        consumers: SocketPermissions,
     ) -> Result<(), OsError> {
         self.daemon.accepting.set_permissions(producers, consumers)
     }
