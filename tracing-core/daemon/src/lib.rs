@@ -11,6 +11,7 @@
 //! | [`system`] | the system calls that only a daemon makes |
 //! | `local` | connections of clients in this process |
 //! | `limits` | every bound, with its reason |
+//! | `usage` | how much of something there is, and may be, in answers to queries |
 //!
 //! Without the feature `host` there are only `in_process` and what it needs: nothing for connections from elsewhere.
 
@@ -24,3 +25,5 @@ pub mod limits;
 mod local;
 pub mod serve;
 pub mod system;
+#[cfg(feature = "host")]
+mod usage;

@@ -1,12 +1,12 @@
 //! What the daemon knows of each user, for questions about the service.
 
-use protos::{ServiceCounters, UserAccount, UserAccountItem};
+use protos::{ServiceCounters, UserAccount};
 
 use super::connections::Connections;
 use super::files::Files;
 use super::user::PeerUser;
-use crate::limits::FILES_OF_USERS_MAX;
 use crate::system::closer::Closer;
+use crate::usage::Usage;
 use service::ShellAccounts;
 
 /// Who counts the descriptors of users.
@@ -14,14 +14,6 @@ use service::ShellAccounts;
 pub(super) struct Counted {
     pub(super) connections: Connections,
     pub(super) closer: Closer,
-}
-
-fn item((held, max): (usize, usize), refused: Option<u64>) -> Option<UserAccountItem> {
-    bytes((held as u64, max as u64), refused)
-}
-
-fn bytes((held, max): (u64, u64), refused: Option<u64>) -> Option<UserAccountItem> {
-    Some(UserAccountItem { held: Some(held), max: Some(max), refused, ..Default::default() })
 }
 
 /// The accounts, as far as they are known here: those of all users if `asking` is one to whom no common limit applies,
@@ -42,12 +34,9 @@ pub(super) fn count(counted: &Counted, files: &Files, asking: PeerUser) -> Shell
     let account = |uid: u32| {
         let mut account = UserAccount { uid: Some(uid.cast_signed()), ..Default::default() };
         connections.tell(PeerUser::Local(uid), &mut account);
-        account.closing_descriptors = item(closer.waiting(uid), None);
-        let (open, max, refused) = files.of_user(uid);
-        account.files = item((open, max), Some(refused));
-        let memory = files.memory_of_user(uid);
-        account.file_memory_bytes =
-            memory.and_then(|(held, max, refused)| bytes((held, max), Some(refused)));
+        account.closing_descriptors = Some(closer.waiting(uid).to_proto());
+        account.files = Some(files.of_user(uid).to_proto());
+        account.file_memory_bytes = files.memory_of_user(uid).map(Usage::to_proto);
         account
     };
     let users = uids.into_iter().map(account).collect();
@@ -58,8 +47,8 @@ pub(super) fn count(counted: &Counted, files: &Files, asking: PeerUser) -> Shell
     });
     let mut all_users = UserAccount::default();
     connections.tell_all(&mut all_users);
-    all_users.closing_descriptors = item(closer.all_waiting(), None);
-    all_users.files = item((files.of_users(), FILES_OF_USERS_MAX), None);
-    all_users.file_memory_bytes = bytes(files.memory_of_users(), None);
+    all_users.closing_descriptors = Some(closer.all_waiting().to_proto());
+    all_users.files = Some(files.of_users().to_proto());
+    all_users.file_memory_bytes = Some(files.memory_of_users().to_proto());
     ShellAccounts { users, remote, all_users, counters: ServiceCounters::default() }
 }

@@ -21,7 +21,7 @@
 
 use core::fmt;
 
-use protos::{UserAccount, UserAccountItem};
+use protos::UserAccount;
 
 use self::shares::ConnectionShares;
 use super::port_kind::PortKind;
@@ -33,6 +33,7 @@ use crate::limits::{
     DESCRIPTORS_RESERVED_PART,
 };
 use crate::system::own_user::OwnUser;
+use crate::usage::Usage;
 use abi::map::SortedMap;
 use abi::sync::{Arc, Mutex, lock};
 use service::shares::Share;
@@ -97,21 +98,14 @@ impl Held {
     }
 
     fn tell(self, max: Self, account: &mut UserAccount) {
-        account.connection_descriptors = item(self.all, max.all);
-        account.producer_descriptors = item(self.producers, max.producers);
-        account.large_sockets = item(self.large, max.large);
+        account.connection_descriptors = Some(Usage::new(self.all, max.all).to_proto());
+        account.producer_descriptors = Some(Usage::new(self.producers, max.producers).to_proto());
+        account.large_sockets = Some(Usage::new(self.large, max.large).to_proto());
     }
 
     fn fits(self, max: Self) -> bool {
         self.all <= max.all && self.producers <= max.producers
     }
-}
-
-const UNLIMITED: u64 = u64::MAX;
-
-fn item(held: u64, max: u64) -> Option<UserAccountItem> {
-    let max = Some(max).filter(|max| *max < UNLIMITED);
-    Some(UserAccountItem { held: Some(held), max, ..Default::default() })
 }
 
 #[derive(Debug)]
@@ -163,7 +157,7 @@ impl State {
 
     /// What all may have together.
     fn of_all(&self) -> Held {
-        self.part((1, 1), (3, 4), UNLIMITED)
+        self.part((1, 1), (3, 4), Usage::UNLIMITED)
     }
 
     fn held(&self, user: PeerUser) -> Held {
@@ -335,7 +329,8 @@ impl Connections {
         };
         state.held(user).tell(max, account);
         let kept = state.kept.get(&user).copied().unwrap_or(0);
-        account.connection_bytes = item(kept as u64, state.shares.kept.of_one as u64);
+        let kept = Usage::new(kept as u64, state.shares.kept.of_one as u64);
+        account.connection_bytes = Some(kept.to_proto());
         let refused = Some(state.refused.of(user));
         account.connection_descriptors.get_or_insert_default().refused = refused;
     }
@@ -344,8 +339,8 @@ impl Connections {
     pub(super) fn tell_all(&self, account: &mut UserAccount) {
         let state = lock(&self.0);
         state.others.tell(state.of_others(), account);
-        account.connection_bytes =
-            item(state.kept_by_others as u64, state.shares.kept.of_all as u64);
+        let kept = Usage::new(state.kept_by_others as u64, state.shares.kept.of_all as u64);
+        account.connection_bytes = Some(kept.to_proto());
     }
 }
 

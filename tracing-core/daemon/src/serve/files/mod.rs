@@ -33,6 +33,8 @@ use crate::system::file::{Cancel, OutputFile};
 #[cfg(feature = "host")]
 use crate::system::identity::Identity;
 use crate::system::own_user::OwnUser;
+#[cfg(feature = "host")]
+use crate::usage::Usage;
 use abi::error::OsError;
 use abi::ids::{FileId, ShellToken};
 use abi::map::SortedMap;
@@ -185,9 +187,9 @@ impl Files {
         self.own.limits(uid)
     }
 
-    /// Files of all limited users.
+    /// How many files all limited users have.
     #[cfg(feature = "host")]
-    pub(super) fn of_users(&self) -> usize {
+    fn count_of_users(&self) -> usize {
         let limited = self.users.iter().filter(|(uid, _)| self.is_limited(**uid));
         // One reference is in the map.
         limited.map(|(_, files)| Arc::strong_count(files).saturating_sub(1)).sum()
@@ -238,8 +240,8 @@ impl Files {
         // One reference is in the map, and one is here.
         let held = Arc::strong_count(&files) - 2;
         let of_users_max = if held == 0 { FILES_OF_USERS_AT_FIRST_MAX } else { FILES_OF_USERS_MAX };
-        let has_place =
-            held < self.max_of(uid) && (!self.is_limited(uid) || self.of_users() <= of_users_max);
+        let has_place = held < self.max_of(uid)
+            && (!self.is_limited(uid) || self.count_of_users() <= of_users_max);
         if !has_place {
             self.refused.note(uid);
         }
@@ -261,22 +263,29 @@ impl Files {
 
     /// What files in memory of a user take, may take, and how often more was refused; none if it is not charged.
     #[cfg(feature = "host")]
-    pub(super) fn memory_of_user(&self, uid: u32) -> Option<(u64, u64, u64)> {
+    pub(super) fn memory_of_user(&self, uid: u32) -> Option<Usage> {
         self.in_memory.of_user(uid)
     }
 
     /// What those of all users take that are charged, and may take.
     #[cfg(feature = "host")]
-    pub(super) fn memory_of_users(&self) -> (u64, u64) {
+    pub(super) fn memory_of_users(&self) -> Usage {
         self.in_memory.of_users()
     }
 
     /// How many files of a user are open, may be, and were refused.
     #[cfg(feature = "host")]
-    pub(super) fn of_user(&self, uid: u32) -> (usize, usize, u64) {
+    pub(super) fn of_user(&self, uid: u32) -> Usage {
         // One reference is in the map.
         let open = self.users.get(&uid).map_or(0, |files| Arc::strong_count(files) - 1);
-        (open, self.max_of(uid), self.refused.of(uid))
+        let refused = Some(self.refused.of(uid));
+        Usage { held: open as u64, max: self.max_of(uid) as u64, refused }
+    }
+
+    /// How many files of all limited users are open, and may be.
+    #[cfg(feature = "host")]
+    pub(super) fn of_users(&self) -> Usage {
+        Usage::new(self.count_of_users() as u64, FILES_OF_USERS_MAX as u64)
     }
 
     /// Creates a file. The answer comes through [`take_finished`](Self::take_finished).
@@ -427,7 +436,7 @@ impl Files {
             return Ok(None);
         }
         let held = self.in_memory.hold(uid, bytes);
-        held.map(Some).map_err(|too_much| FileError { text: too_much.to_string() })
+        held.map(Some).map_err(|excess| FileError { text: excess.to_string() })
     }
 
     /// Appends to `to` the bytes that `from` has so far. The answer is one for `to`.

@@ -53,7 +53,7 @@ impl FileOutput {
     fn pay(&self, bytes: u64) -> Result<Option<Writing<'_>>, FileError> {
         let Some(charge) = &self.charge else { return Ok(None) };
         let writing = charge.begin_write(self.file.as_fd(), bytes);
-        writing.map(Some).map_err(|too_much| FileError { text: too_much.to_string() })
+        writing.map(Some).map_err(|excess| FileError { text: excess.to_string() })
     }
 
     #[cfg(not(feature = "host"))]

@@ -72,7 +72,8 @@ fn files_that_are_created_count() {
     assert!(of_one.iter().all(Result::is_ok), "{of_one:?}");
     assert_eq!(create(7, 10), Err(format!("{TOO_MANY} (user 7)")));
     assert_eq!(create(8, 11), Ok(()));
-    assert_eq!(files.of_user(7), (FILES_PER_USER_MIN, FILES_PER_USER_MIN, 1));
+    let min = FILES_PER_USER_MIN as u64;
+    assert_eq!(files.of_user(7), Usage { held: min, max: min, refused: Some(1) });
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -119,10 +120,11 @@ fn what_is_written_into_memory_is_limited() {
     assert!(error.contains("files in memory") && error.contains("of user 7"), "{error}");
     assert!(error.contains("write to a file on a disk, or read the session without"), "{error}");
     assert_eq!([write(8, 512), write(OWN_UID, 4096), write(0, 4096)], [Ok(()), Ok(()), Ok(())]);
-    let of_user =
-        |uid| files.memory_of_user(uid).map(|(held, max, refused)| (held > 0, max, refused));
-    assert_eq!([7, OWN_UID].map(of_user), [Some((true, 1 << 20, 1)), None]);
-    assert!(files.users().any(|uid| uid == 7) && files.memory_of_users().0 > 1 << 20);
+    let of_user = files.memory_of_user(7).unwrap();
+    assert!(of_user.held > 0);
+    assert_eq!(of_user, Usage { max: 1 << 20, refused: Some(1), ..of_user });
+    assert_eq!(files.memory_of_user(OWN_UID), None);
+    assert!(files.users().any(|uid| uid == 7) && files.memory_of_users().held > 1 << 20);
     // What the service creates, or copies for a clone, is charged, too.
     let folder = std::path::Path::new("/dev/shm");
     if folder.exists() {
@@ -170,7 +172,7 @@ fn data_that_waits_to_be_written_is_limited() {
     let Input::FileWritten { file, result } = answer(&mut files) else { panic!("no answer") };
     let error = result.unwrap_err().text;
     assert!(error.contains("wait to be written into files of user 7, and with"), "{error}");
-    let refused = |files: &Files| files.memory_of_user(7).map(|of| of.2);
+    let refused = |files: &Files| files.memory_of_user(7).and_then(|of| of.refused);
     assert_eq!((file, refused(&files)), (ids[3], Some(1)));
     // Files without a limit.
     let own = files.adopt(pipes[0].1.try_clone().unwrap().into());
@@ -182,7 +184,7 @@ fn data_that_waits_to_be_written_is_limited() {
     // All that was given up is free, the write before the one that was refused, too.
     ids[..3].iter().for_each(|id| files.abandon(*id));
     files.abandon(own);
-    while files.of_user(7).0 > 0 || files.in_memory.waiting() > 0 {
+    while files.of_user(7).held > 0 || files.in_memory.waiting() > 0 {
         std::thread::yield_now();
     }
 }
@@ -305,7 +307,7 @@ fn files_of_a_user_are_a_share_of_the_descriptors() {
     for (descriptors, share) in [(0, 4), (128, 16), (1 << 40, FILES_PER_USER_MAX)] {
         files.limit(Resources::of_descriptors(descriptors));
         assert_eq!(
-            [7, OWN_UID, 0].map(|uid| files.of_user(uid).1),
+            [7, OWN_UID, 0].map(|uid| files.of_user(uid).max as usize),
             [share, FILES_PER_USER_MAX, FILES_PER_USER_MAX]
         );
     }

@@ -49,6 +49,7 @@ use crate::limits::{
     CLOSER_WAITING_MAX, CLOSER_WAITING_MIN, CLOSER_WAITING_PER_USER_MAX,
 };
 use crate::system::own_user::OwnUser;
+use crate::usage::Usage;
 use sockets::SocketCloser;
 
 /// How long a `close` may take before its user counts as stuck, ns: far longer than freeing the largest memory.
@@ -401,14 +402,15 @@ impl Closer {
     }
 
     /// How many received descriptors of a user wait, and how many may.
-    pub(crate) fn waiting(&self, uid: u32) -> (usize, usize) {
+    pub(crate) fn waiting(&self, uid: u32) -> Usage {
         let waiting = lock(&self.0.state).received.get(&uid).copied().unwrap_or(0);
-        (waiting, self.0.max.per_user)
+        Usage::new(waiting as u64, self.0.max.per_user as u64)
     }
 
     /// The same of all users but root and that of the daemon.
-    pub(crate) fn all_waiting(&self) -> (usize, usize) {
-        (lock(&self.0.state).limited(self.0.max.own), self.0.max.total)
+    pub(crate) fn all_waiting(&self) -> Usage {
+        let waiting = lock(&self.0.state).limited(self.0.max.own);
+        Usage::new(waiting as u64, self.0.max.total as u64)
     }
 
     /// The peers whose descriptors became stuck.

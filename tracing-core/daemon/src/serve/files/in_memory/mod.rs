@@ -31,6 +31,7 @@ use crate::limits::{
     WAITING_USERS_SHARE,
 };
 use crate::system::own_user::OwnUser;
+use crate::usage::Usage;
 use abi::map::SortedMap;
 use abi::sync::{Arc, AtomicU64, Mutex, Ordering, lock};
 use os::memory_limit::Group;
@@ -76,9 +77,19 @@ struct State {
 #[derive(Clone)]
 pub(super) struct InMemory(Arc<Shared>);
 
-/// Why nothing more is written.
+/// What there would be too much of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TooMuch {
+enum ExcessOf {
+    /// Memory that files take.
+    Files,
+    /// Data that waits to be written.
+    Waiting,
+}
+
+/// Why nothing more is written, or may wait to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Excess {
+    of: ExcessOf,
     /// The user, or all users.
     uid: Option<u32>,
     held: u64,
@@ -86,45 +97,31 @@ pub(super) struct TooMuch {
     max: u64,
 }
 
-impl fmt::Display for TooMuch {
+impl fmt::Display for Excess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { uid, held, more, max } = self;
-        f.write_str("files in memory (tmpfs, memfd, pipes that are not read) of ")?;
+        let Self { of, uid, held, more, max } = self;
+        match of {
+            ExcessOf::Files => {
+                f.write_str("files in memory (tmpfs, memfd, pipes that are not read) of ")?;
+            }
+            ExcessOf::Waiting => write!(f, "{held} bytes wait to be written into files of ")?,
+        }
         match uid {
             Some(uid) => write!(f, "user {uid}")?,
             None => f.write_str("all users")?,
         }
-        write!(
-            f,
-            " take {held} bytes of the memory of the service, and with {more} more they would take more than {max}: \
-             write to a file on a disk, or read the session without write_into_file"
-        )
-    }
-}
-
-/// Why no more data may wait to be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TooMuchWaits {
-    /// The user, or all users.
-    uid: Option<u32>,
-    held: u64,
-    more: u64,
-    max: u64,
-}
-
-impl fmt::Display for TooMuchWaits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { uid, held, more, max } = self;
-        write!(f, "{held} bytes wait to be written into files of ")?;
-        match uid {
-            Some(uid) => write!(f, "user {uid}")?,
-            None => f.write_str("users")?,
+        match of {
+            ExcessOf::Files => write!(
+                f,
+                " take {held} bytes of the memory of the service, and with {more} more they would take more than \
+                 {max}: write to a file on a disk, or read the session without write_into_file"
+            ),
+            ExcessOf::Waiting => write!(
+                f,
+                ", and with {more} more these would be more than {max}: end sessions whose files take nothing, or \
+                 read the session without write_into_file"
+            ),
         }
-        write!(
-            f,
-            ", and with {more} more these would be more than {max}: end sessions whose files take nothing, or read the \
-             session without write_into_file"
-        )
     }
 }
 
@@ -166,12 +163,12 @@ impl InMemory {
     }
 
     /// Charges a user for `more` bytes, which are written until the result is dropped.
-    fn add(&self, uid: u32, more: u64) -> Result<Writing<'_>, TooMuch> {
-        let (too_much, writing, charged) = {
+    fn add(&self, uid: u32, more: u64) -> Result<Writing<'_>, Excess> {
+        let (excess, writing, charged) = {
             let mut state = lock(&self.0.state);
             match self.0.charge(&mut state, uid, more) {
                 Ok(()) => return Ok(Writing(self, more)),
-                Err(too_much) => (too_much, state.writing, state.charged),
+                Err(excess) => (excess, state.writing, state.charged),
             }
         };
         let counted = (self.0.measure)();
@@ -182,7 +179,7 @@ impl InMemory {
                 state.shrink(counted.saturating_add(writing).saturating_add(since));
                 self.0.charge(&mut state, uid, more)
             }
-            None => Err(too_much),
+            None => Err(excess),
         };
         if charge.is_err() {
             state.refused.note(uid);
@@ -191,11 +188,11 @@ impl InMemory {
     }
 
     /// Counts data of a user that waits to be written, until the result is dropped.
-    pub(super) fn hold(&self, uid: u32, bytes: u64) -> Result<Held, TooMuchWaits> {
+    pub(super) fn hold(&self, uid: u32, bytes: u64) -> Result<Held, Excess> {
         let mut state = lock(&self.0.state);
-        if let Err(too_much) = self.0.wait(&mut state, uid, bytes) {
+        if let Err(excess) = self.0.wait(&mut state, uid, bytes) {
             state.refused.note(uid);
-            return Err(too_much);
+            return Err(excess);
         }
         Ok(Held { account: self.clone(), uid, bytes })
     }
@@ -207,15 +204,15 @@ impl InMemory {
     }
 
     /// What a user has, and may have, and how often it wanted more. `None`: it is not charged.
-    pub(super) fn of_user(&self, uid: u32) -> Option<(u64, u64, u64)> {
+    pub(super) fn of_user(&self, uid: u32) -> Option<Usage> {
         let state = self.0.own.limits(uid).then(|| lock(&self.0.state))?;
         let held = state.users.get(&uid).copied().unwrap_or(0);
-        Some((held, self.0.per_user, state.refused.of(uid)))
+        Some(Usage { held, max: self.0.per_user, refused: Some(state.refused.of(uid)) })
     }
 
     /// What all users have that are charged, and may have.
-    pub(super) fn of_users(&self) -> (u64, u64) {
-        (lock(&self.0.state).sum(), self.0.total)
+    pub(super) fn of_users(&self) -> Usage {
+        Usage::new(lock(&self.0.state).sum(), self.0.total)
     }
 
     /// Bytes that wait to be written.
@@ -255,35 +252,37 @@ impl Drop for Held {
 
 impl Shared {
     /// Counts `more` bytes of a user that wait, if they may.
-    fn wait(&self, state: &mut State, uid: u32, more: u64) -> Result<(), TooMuchWaits> {
+    fn wait(&self, state: &mut State, uid: u32, more: u64) -> Result<(), Excess> {
+        let of = ExcessOf::Waiting;
         let counts = |waiting: u64| waiting.saturating_sub(WAITING_FREE_BYTES);
         let held = state.waiting.get(&uid).copied().unwrap_or(0);
         let sum = held.saturating_add(more);
         let max = (self.waiting_max / WAITING_USERS_SHARE).saturating_add(WAITING_FREE_BYTES);
         if sum > max {
-            return Err(TooMuchWaits { uid: Some(uid), held, more, max });
+            return Err(Excess { of, uid: Some(uid), held, more, max });
         }
         let all = state.waiting.values().copied().map(counts).fold(0, u64::saturating_add);
         let more = counts(sum).saturating_sub(counts(held));
         if all.saturating_add(more) > self.waiting_max {
-            return Err(TooMuchWaits { uid: None, held: all, more, max: self.waiting_max });
+            return Err(Excess { of, uid: None, held: all, more, max: self.waiting_max });
         }
         *state.waiting.get_or_insert_with(uid, || 0) = sum;
         Ok(())
     }
 
     /// Charges a user for `more` bytes, if it may have them.
-    fn charge(&self, state: &mut State, uid: u32, more: u64) -> Result<(), TooMuch> {
+    fn charge(&self, state: &mut State, uid: u32, more: u64) -> Result<(), Excess> {
+        let of = ExcessOf::Files;
         let held = state.users.get(&uid).copied().unwrap_or(0);
         let sum = held.saturating_add(more);
         if sum > self.per_user {
-            return Err(TooMuch { uid: Some(uid), held, more, max: self.per_user });
+            return Err(Excess { of, uid: Some(uid), held, more, max: self.per_user });
         }
         let is_first = sum <= self.per_user / FILES_IN_MEMORY_AT_FIRST_PART;
         let max = self.total.saturating_add(if is_first { self.total / 8 } else { 0 });
         let all = state.sum();
         if all.saturating_add(more) > max {
-            return Err(TooMuch { uid: None, held: all, more, max });
+            return Err(Excess { of, uid: None, held: all, more, max });
         }
         *state.users.get_or_insert_with(uid, || 0) = sum;
         state.writing = state.writing.saturating_add(more);
@@ -339,7 +338,7 @@ impl Charge {
         &self,
         file: BorrowedFd<'_>,
         bytes: u64,
-    ) -> Result<Writing<'_>, TooMuch> {
+    ) -> Result<Writing<'_>, Excess> {
         if self.kind == Memory::Pages {
             // A huge page, if the file system has such. The write may begin and end within a page.
             let page = fstat(file).ok().and_then(|stat| u64::try_from(stat.st_blksize).ok());

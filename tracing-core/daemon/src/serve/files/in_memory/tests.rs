@@ -27,13 +27,13 @@ impl InMemory {
         lock(&self.0.state).users.get(&uid).copied().unwrap_or(0)
     }
 
-    fn put(&self, uid: u32, bytes: u64) -> Result<(), TooMuch> {
+    fn put(&self, uid: u32, bytes: u64) -> Result<(), Excess> {
         self.add(uid, bytes).map(drop)
     }
 }
 
 impl Charge {
-    fn write(&self, file: BorrowedFd<'_>, bytes: u64) -> Result<(), TooMuch> {
+    fn write(&self, file: BorrowedFd<'_>, bytes: u64) -> Result<(), Excess> {
         self.begin_write(file, bytes).map(drop)
     }
 }
@@ -140,7 +140,8 @@ fn a_few_users_leave_something_for_others() {
         accounts.put(uid, 10 * MIB).unwrap();
     }
     let error = accounts.put(3, first + 1).unwrap_err();
-    assert_eq!(error, TooMuch { uid: None, held: total, more: first + 1, max: total });
+    let of = ExcessOf::Files;
+    assert_eq!(error, Excess { of, uid: None, held: total, more: first + 1, max: total });
     assert!(error.to_string().contains("of all users take"), "{error}");
     let users = 100..100 + u32::try_from(total / 8 / first).unwrap();
     for uid in users {
@@ -176,13 +177,12 @@ fn the_account_of_a_user_tells_what_was_refused() {
     accounts.put(8, 11 * MIB).unwrap_err();
     counted.store(20 * MIB, Ordering::Relaxed);
     accounts.put(7, 4 * MIB).unwrap_err();
-    assert_eq!(accounts.of_user(7), Some((8 * MIB, 10 * MIB, 2)));
-    assert_eq!(
-        [8, 9].map(|uid| accounts.of_user(uid).unwrap()),
-        [(0, 10 * MIB, 1), (0, 10 * MIB, 0)]
-    );
+    let of = |held, refused| Some(Usage { held, max: 10 * MIB, refused: Some(refused) });
+    let users = [7, 8, 9].map(|uid| accounts.of_user(uid));
+    assert_eq!(users, [of(8 * MIB, 2), of(0, 1), of(0, 0)]);
     assert_eq!([0, OWN_UID].map(|uid| accounts.of_user(uid)), [None; 2], "they are not charged");
-    assert_eq!((accounts.users(), accounts.of_users()), (vec![7, 7, 8], (8 * MIB, 20 * MIB)));
+    assert_eq!(accounts.users(), [7, 7, 8]);
+    assert_eq!(accounts.of_users(), Usage::new(8 * MIB, 20 * MIB));
 }
 
 /// What is charged and not yet written is not in the count of the kernel.
@@ -214,8 +214,8 @@ fn what_waits_of_one_user_leaves_a_place_for_others() {
     // Two users can have all of that, but for what is free of each user.
     let of_second = fill(8);
     let error = accounts.hold(9, longest).err().unwrap().to_string();
-    assert!(error.contains("files of users, and with 3145728 more"), "{error}");
+    assert!(error.contains("files of all users, and with 3145728 more"), "{error}");
     assert!(accounts.hold(9, WAITING_FREE_BYTES).is_ok(), "a piece without long packets");
     drop((of_first, of_second));
-    assert_eq!((accounts.waiting(), accounts.of_user(8).unwrap().2), (0, 1));
+    assert_eq!((accounts.waiting(), accounts.of_user(8).unwrap().refused), (0, Some(1)));
 }
