@@ -137,11 +137,9 @@ fn a_socket_that_cannot_be_watched_is_tried_again() {
 #[test]
 fn a_connection_is_cut_for_the_descriptors_of_its_user_or_of_all() {
     let (lines, logged) = mpsc::channel();
-    let directory = std::env::temp_dir().join(format!("serve-{}-cut", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
-    let mut options = options(&directory);
-    options.log = Box::new(move |_, line| lines.send(line.to_string()).unwrap());
-    let mut daemon = ManualDaemon { server: Server::bind(options).unwrap(), directory };
+    let mut daemon = ManualDaemon::with("cut", |options| {
+        options.log = Box::new(move |_, line| lines.send(line.to_string()).unwrap());
+    });
     // Four of a user, six of all, and eight with the first ones of users.
     let closer = Closer::new(CloserLimits::new(0, DAEMON));
     daemon.inner().closer = EndCloser(closer.clone());

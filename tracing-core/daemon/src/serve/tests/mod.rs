@@ -40,18 +40,44 @@ use service::Input;
 /// As long as it takes: a machine under load must not make a test fail.
 const FOREVER: Duration = Duration::MAX;
 
+/// A directory of one test, which goes with it.
+struct TestDirectory(PathBuf);
+
+impl TestDirectory {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("serve-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl std::ops::Deref for TestDirectory {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TestDirectory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 /// A daemon in a directory of its own, whose loop runs on a thread.
 struct RunningDaemon {
     service: Option<InProcessService>,
-    directory: PathBuf,
+    directory: TestDirectory,
 }
 
 impl RunningDaemon {
     fn start(name: &str) -> Self {
-        let directory = std::env::temp_dir().join(format!("serve-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&directory).unwrap();
-        let server = Server::bind(options(&directory)).unwrap();
-        Self { service: Some(InProcessService::run(server).unwrap()), directory }
+        ManualDaemon::new(name).run()
+    }
+
+    fn handle(&self) -> &ServerHandle {
+        self.service.as_ref().unwrap().handle()
     }
 
     fn producer(&self) -> Address {
@@ -86,11 +112,9 @@ impl RunningDaemon {
 impl Drop for RunningDaemon {
     fn drop(&mut self) {
         self.service.take().unwrap().stop().unwrap();
-        let left: Vec<_> = std::fs::read_dir(&self.directory).unwrap().collect();
-        let sockets = left.iter().flatten().filter(|f| f.file_name() == "producer").count();
-        let _ = std::fs::remove_dir_all(&self.directory);
         if !std::thread::panicking() {
-            assert_eq!(sockets, 0, "the socket file goes with the daemon");
+            let is_left = self.directory.join("producer").exists();
+            assert!(!is_left, "the socket file goes with the daemon");
         }
     }
 }
@@ -191,14 +215,26 @@ const BIND: &[u8] = b"\x12\0\0\0\x10\x01\x1a\x0e\x0a\x0cProducerPort";
 /// A daemon whose loop the test runs.
 struct ManualDaemon {
     server: Server,
-    directory: PathBuf,
+    directory: TestDirectory,
 }
 
 impl ManualDaemon {
     fn new(name: &str) -> Self {
-        let directory = std::env::temp_dir().join(format!("serve-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&directory).unwrap();
-        Self { server: Server::bind(options(&directory)).unwrap(), directory }
+        Self::with(name, |_| {})
+    }
+
+    /// One with other options.
+    fn with(name: &str, change: impl FnOnce(&mut ServerOptions)) -> Self {
+        let directory = TestDirectory::new(name);
+        let mut options = options(&directory);
+        change(&mut options);
+        Self { server: Server::bind(options).unwrap(), directory }
+    }
+
+    /// Lets a thread run the loop.
+    fn run(self) -> RunningDaemon {
+        let Self { server, directory } = self;
+        RunningDaemon { service: Some(InProcessService::run(server).unwrap()), directory }
     }
 
     fn connect(&self, count: usize) -> Vec<Stream> {
@@ -223,12 +259,6 @@ impl ManualDaemon {
 
     fn keys(&mut self) -> Vec<u64> {
         self.inner().engine.peers.keys().map(|client| client.get()).collect()
-    }
-}
-
-impl Drop for ManualDaemon {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
 

@@ -14,50 +14,43 @@ use service::limits::PACKET_BYTES_MAX;
 /// Each of them keeps less than a connection may, and all together more than their user may.
 #[test]
 fn connections_of_a_user_keep_so_much_together() {
-    let directory = std::env::temp_dir().join(format!("serve-{}-kept", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
-    let mut server = Server::bind(options(&directory)).unwrap();
-    server.daemon.connections.set_kept_max(1024 * 1024);
-    let address = Address::Path(directory.join("producer"));
+    let mut daemon = ManualDaemon::new("kept");
+    daemon.inner().connections.set_kept_max(1024 * 1024);
     // The beginning of the longest frame, for which there is memory then: 112 KiB of it count.
     let part = [&131_068_u32.to_le_bytes()[..], &[0; 100_000]].concat();
     let mut clients = Vec::new();
     for _ in 0..12 {
-        let client = Stream::connect(&address).unwrap();
-        server.daemon.accept(daemon::KEY_LISTENERS);
+        let client = daemon.connect(1).remove(0);
+        daemon.inner().accept(daemon::KEY_LISTENERS);
         let mut rest = &part[..];
         while !rest.is_empty()
             && let Ok(sent) = client.send(&[IoSlice::new(rest)], None)
         {
             rest = &rest[sent..];
-            let connected: Vec<_> = server.daemon.engine.peers.keys().copied().collect();
-            connected.into_iter().for_each(|client| server.daemon.read(client));
-            server.daemon.flush(TIME_UNLIMITED);
+            for key in daemon.keys() {
+                daemon.inner().read(ClientId::new(key));
+            }
+            daemon.inner().flush(TIME_UNLIMITED);
         }
         clients.push(client);
     }
-    let stats = server.handle().stats();
+    let stats = daemon.server.handle().stats();
     assert_eq!((stats.connected, stats.cut_slow), (9, 3));
-    drop(server);
-    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 /// What its producer would have recorded is lost, and the sessions that record say so.
 #[test]
 fn a_producer_that_is_refused_is_in_the_ledger() {
-    let directory = std::env::temp_dir().join(format!("serve-{}-refused", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
-    let mut server = Server::bind(options(&directory)).unwrap();
+    let mut daemon = ManualDaemon::new("no-place");
     // One producer has two descriptors of the four.
-    let (own, few) = (server.daemon.engine.own, 4 + DESCRIPTORS_RESERVED_MIN);
-    server.daemon.connections = Connections::new(Resources::of_descriptors(few), own);
-    let service = InProcessService::run(server).unwrap();
-    let mut consumer = service.consumer();
+    let (own, few) = (daemon.inner().engine.own, 4 + DESCRIPTORS_RESERVED_MIN);
+    daemon.inner().connections = Connections::new(Resources::of_descriptors(few), own);
+    let daemon = daemon.run();
+    let mut consumer = daemon.service.as_ref().unwrap().consumer();
     consumer.enable_tracing(&one_buffer(), None).unwrap();
     consumer.get_trace_stats().unwrap();
-    let address = Address::Path(directory.join("producer"));
-    let _producers = [(); 2].map(|()| Stream::connect(&address).unwrap());
-    let stats = || service.handle().stats();
+    let _producers = [(); 2].map(|()| Stream::connect(&daemon.producer()).unwrap());
+    let stats = || daemon.handle().stats();
     while stats().connections + stats().refused < 3 {
         std::thread::yield_now();
     }
@@ -66,35 +59,29 @@ fn a_producer_that_is_refused_is_in_the_ledger() {
     let [entry] = &ledger.entries[..] else { panic!("{ledger:?}") };
     let reason = Some(protos::LossLedgerReason::REASON_PRODUCER_REFUSED);
     assert_eq!((entry.reason, entry.uid), (reason, Some(own.uid().cast_signed())));
-    service.stop().unwrap();
-    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 /// What a producer does not receive is not left to the kernel, where no account counts it.
 #[test]
 fn replies_to_a_producer_do_not_fill_its_socket() {
     const REQUESTS: usize = 6000;
-    let directory = std::env::temp_dir().join(format!("serve-{}-socket", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
-    let mut server = Server::bind(options(&directory)).unwrap();
-    let client = Stream::connect(&Address::Path(directory.join("producer"))).unwrap();
-    server.daemon.accept(daemon::KEY_LISTENERS);
-    let id = *server.daemon.engine.peers.keys().next().unwrap();
+    let mut daemon = ManualDaemon::new("socket");
+    let client = daemon.connect(1).remove(0);
+    daemon.inner().accept(daemon::KEY_LISTENERS);
+    let id = ClientId::new(daemon.keys()[0]);
     // Each is refused in ten bytes, as nobody has introduced itself.
     let requests = [BIND, &GET_COMMANDS.repeat(REQUESTS)].concat();
     let mut rest = &requests[..];
     while !rest.is_empty() {
         rest = &rest[client.send(&[IoSlice::new(rest)], None).unwrap()..];
-        server.daemon.read(id);
-        while server.daemon.engine.host(id).unwrap().has_events() {
-            server.daemon.engine.run_turn();
-            server.daemon.flush(TIME_UNLIMITED);
+        daemon.inner().read(id);
+        while daemon.inner().engine.host(id).unwrap().has_events() {
+            daemon.inner().engine.run_turn();
+            daemon.inner().flush(TIME_UNLIMITED);
         }
     }
-    let wanted = server.daemon.engine.host(id).unwrap().wanted();
+    let wanted = daemon.inner().engine.host(id).unwrap().wanted();
     assert!(wanted.write, "{} bytes of replies are in the socket", 10 * REQUESTS);
-    drop(server);
-    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 /// Nobody takes replies to a peer that has closed its end: they would only take memory.
@@ -164,7 +151,6 @@ fn everybody_is_told_when_the_service_ends() {
         let request = ProducerRequest::GetAsyncCommand(Default::default());
         producer.send(request, true, Attachment::None).unwrap()
     });
-    let next = RunningDaemon { service: None, directory: daemon.directory.clone() };
     daemon.service.take().unwrap().stop().unwrap();
     for mut consumer in consumers {
         let told = consumer.wait(Some(FOREVER));
@@ -183,7 +169,6 @@ fn everybody_is_told_when_the_service_ends() {
         assert_eq!(producer.receive(Some(FOREVER)), Received::Disconnected);
         assert!(producer.send(initialize(), true, Attachment::None).is_err());
     }
-    std::mem::forget(next);
     daemon.service =
         Some(InProcessService::run(Server::bind(options(&daemon.directory)).unwrap()).unwrap());
     daemon.assert_alive();
@@ -197,7 +182,7 @@ fn too_long_a_frame_ends_only_its_own_connection() {
     send_raw(&stream, &burst);
     assert_eq!(read_to_end(&stream), 0, "not even the bind is answered");
     daemon.assert_alive();
-    let stats = daemon.service.as_ref().unwrap().handle().stats();
+    let stats = daemon.handle().stats();
     assert_eq!((stats.cut_slow, stats.cut_broken, stats.faults), (0, 1, 1), "{stats:?}");
 }
 
@@ -228,7 +213,7 @@ fn a_producer_that_does_not_read_is_cut() {
     // the socket keep.
     assert!((0..400).any(|_| !send_raw(&stream, &many)), "it is not cut");
     daemon.assert_alive();
-    let stats = daemon.service.as_ref().unwrap().handle().stats();
+    let stats = daemon.handle().stats();
     assert_eq!((stats.cut_slow, stats.cut_broken, stats.faults), (1, 0, 1), "{stats:?}");
 }
 
@@ -317,7 +302,7 @@ fn a_packet_of_the_longest_kind_and_one_that_is_longer() {
         let nearly = PACKET_BYTES_MAX - 1000;
         assert!(longest(1, nearly) > nearly);
         assert!(longest(2, PACKET_BYTES_MAX) < 10_000);
-        assert_eq!(daemon.service.as_ref().unwrap().handle().stats().faults, 0);
+        assert_eq!(daemon.handle().stats().faults, 0);
     }
 }
 
@@ -375,7 +360,7 @@ fn a_peer_that_is_a_little_late_is_neither_paused_nor_cut() {
 fn a_thousand_idle_producers_are_not_looked_at() {
     let _ = os::process::raise_descriptor_limit();
     let daemon = RunningDaemon::start("thousand");
-    let handle = daemon.service.as_ref().unwrap().handle().clone();
+    let handle = daemon.handle().clone();
     let connect = || {
         let mut producer = SocketConnection::<ProducerPort>::connect(&daemon.producer()).ok()?;
         producer.send(initialize(), true, Attachment::None).ok()?;
@@ -557,10 +542,8 @@ fn what_another_user_has_at_a_socket_is_logged() {
         return;
     }
     use std::os::unix::fs::{PermissionsExt, chown};
-    let name = format!("serve-{}-displaced", std::process::id());
-    let directory = std::env::temp_dir().join(name);
-    std::fs::create_dir_all(&directory).unwrap();
-    std::fs::set_permissions(&directory, PermissionsExt::from_mode(0o1777)).unwrap();
+    let directory = TestDirectory::new("displaced");
+    std::fs::set_permissions(&*directory, PermissionsExt::from_mode(0o1777)).unwrap();
     let theirs = directory.join("consumer");
     std::fs::write(&theirs, "").unwrap();
     chown(&theirs, Some(1000), None).unwrap();
@@ -572,5 +555,4 @@ fn what_another_user_has_at_a_socket_is_logged() {
     server.stop().unwrap();
     let lines: Vec<String> = logged.iter().collect();
     assert!(lines.iter().any(|line| line.contains("user 1000 had a file at")), "{lines:?}");
-    std::fs::remove_dir_all(&directory).unwrap();
 }
