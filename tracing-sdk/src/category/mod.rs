@@ -178,12 +178,14 @@ impl Category {
         self.load() & NEW == 0
     }
 
-    /// For the registry, which is locked: switches instances on or off.
-    pub(crate) fn set_instances(&self, instances: u32, on: bool) {
-        match on {
-            true => self.bits.switch_on(instances),
-            false => self.bits.switch_off(instances),
-        }
+    /// For the registry, which is locked: these instances record the category from now on.
+    pub(crate) fn switch_on(&self, instances: u32) {
+        self.bits.switch_on(instances);
+    }
+
+    /// For the registry, which is locked: these instances do not record it any more.
+    pub(crate) fn switch_off(&self, instances: u32) {
+        self.bits.switch_off(instances);
     }
 }
 

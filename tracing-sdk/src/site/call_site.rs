@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use super::sticky::{Counter, Entry, Shared, State, all, find};
+use super::sticky::{Counter, Entry, State, all, find};
 use crate::category::{CategoryRef, Members};
 use crate::event::counter_value::CounterValue;
 
@@ -42,12 +42,11 @@ impl CounterSite {
         // A fork waits for this lock, so it finds no half of the shared one.
         let mut all = all();
         let (own, track) = (&self.counter, self.counter.track());
-        self.shared.get_or_init(|| match find(&all, track, members) {
-            Some(Shared::Counter(shared)) => shared,
-            _ => {
-                all.push(Entry::new(own, members, true));
+        self.shared.get_or_init(|| {
+            find(&all, track, members).unwrap_or_else(|| {
+                all.push(Entry::of_call_sites(own, members));
                 own
-            }
+            })
         })
     }
 }
@@ -83,12 +82,11 @@ impl StateSite {
         // As for counters.
         let mut all = all();
         let (own, track) = (&self.state, self.state.track());
-        self.shared.get_or_init(|| match find(&all, track, members) {
-            Some(Shared::State(shared)) => shared,
-            _ => {
-                own.list(&mut all, members, true);
+        self.shared.get_or_init(|| {
+            find(&all, track, members).unwrap_or_else(|| {
+                own.list(&mut all, members, Entry::of_call_sites);
                 own
-            }
+            })
         })
     }
 }

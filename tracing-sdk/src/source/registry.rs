@@ -250,7 +250,7 @@ pub(crate) fn start(
     for category in &registry.categories {
         let bit = registry.enabled(category) & (1 << slot);
         if bit != 0 {
-            category.set_instances(bit, true);
+            category.switch_on(bit);
         }
     }
     Some(slot)
@@ -275,7 +275,7 @@ pub fn clear_all() {
 pub(crate) fn stop(slot: usize) {
     let mut registry = lock();
     for category in &registry.categories {
-        category.set_instances(1 << slot, false);
+        category.switch_off(1 << slot);
     }
     if registry.slots.take(slot).is_some() {
         RUNNING.fetch_and(!(1 << slot), Ordering::Relaxed);
@@ -297,7 +297,7 @@ impl LockedRegistry {
             core::mem::forget(self.0.slots.take(slot));
         }
         for category in &self.0.categories {
-            category.set_instances((1 << COUNT) - 1, false);
+            category.switch_off((1 << COUNT) - 1);
         }
         RUNNING.store(0, Ordering::Relaxed);
         GENERATION.change();
