@@ -113,6 +113,31 @@ impl fmt::Display for FullQueue {
     }
 }
 
+/// Writes why no connection to `address` was made, and what a user can look at.
+pub(crate) fn write_connect_failure(
+    f: &mut fmt::Formatter<'_>,
+    address: &str,
+    error: &OsError,
+) -> fmt::Result {
+    if is_queue_full(error) {
+        return write!(f, "cannot connect to {address}: {FullQueue}");
+    }
+    if let Some(subject) = error.subject.as_deref().filter(|subject| *subject != address) {
+        // It says more than the address: whose service was refused, and how to trust it.
+        return write!(f, "cannot connect to {subject}: {}", error.reason());
+    }
+    write!(f, "cannot connect to {address}: {}", error.reason())?;
+    match std::io::Error::from_raw_os_error(error.errno).kind() {
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {
+            f.write_str(" (is traced running?)")
+        }
+        std::io::ErrorKind::PermissionDenied => {
+            f.write_str(" (may this user write to the socket?)")
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A connection to port `P` of a service.
 pub trait Connection<P: Port>: Send {
     /// Calls a method. With `want_reply`, the answer comes through [`receive`](Self::receive). A service rejects a

@@ -6,7 +6,7 @@ use protos::InitializeConnectionRequest;
 use protos::InitializeConnectionRequestProducerSMBScrapingMode as Mode;
 
 use super::startup::{Begun, MemorySizes, StartupOptions};
-use crate::connection::{FullQueue, is_queue_full};
+use crate::connection::write_connect_failure;
 use crate::write::{ArbiterOptions, Park};
 use abi::error::OsError;
 use abi::limits::{
@@ -187,12 +187,7 @@ impl fmt::Display for ProducerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Address(error) => error.fmt(f),
-            Self::Connect { address, error } if is_queue_full(error) => {
-                write!(f, "cannot connect to {address}: {FullQueue}")
-            }
-            Self::Connect { address, error } => {
-                write!(f, "cannot connect to {address}: {} (is traced running?)", error.reason())
-            }
+            Self::Connect { address, error } => write_connect_failure(f, address, error),
             Self::Thread => f.write_str("cannot start a thread"),
             Self::Memory(error) => {
                 write!(f, "cannot make shared memory for startup tracing: {error}")

@@ -4,7 +4,7 @@ use core::fmt;
 
 use protozero::DecodeError;
 
-use crate::connection::{ConnectionError, FullQueue, is_queue_full};
+use crate::connection::{ConnectionError, write_connect_failure};
 use abi::error::OsError;
 use abi::limits;
 use os::socket::{Address, AddressError};
@@ -69,19 +69,7 @@ impl fmt::Display for ConsumerError {
         match self {
             Self::Address(error) => error.fmt(f),
             Self::Connect { address, error } => {
-                if is_queue_full(error) {
-                    return write!(f, "cannot connect to {address}: {}", FullQueue);
-                }
-                write!(f, "cannot connect to {address}: {}", error.reason())?;
-                match std::io::Error::from_raw_os_error(error.errno).kind() {
-                    std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused => {
-                        f.write_str(" (is traced running?)")
-                    }
-                    std::io::ErrorKind::PermissionDenied => {
-                        f.write_str(" (may this user write to the socket?)")
-                    }
-                    _ => Ok(()),
-                }
+                write_connect_failure(f, &address.to_string(), error)
             }
             Self::Disconnected => f.write_str("the service closed the connection"),
             Self::Service(text) if text.is_empty() => f.write_str("the service gave no reason"),

@@ -43,3 +43,24 @@ fn errors_print_their_text_for_people() {
         assert_eq!(format!("{error:?}"), text);
     }
 }
+
+/// Who is refused learns whose service it is, and how to trust it; who may not write to a socket learns that.
+#[test]
+fn refused_connections_say_what_to_look_at() {
+    let errors = |error: OsError| {
+        let address = Address::parse("/tmp/x").unwrap();
+        let producer = ProducerError::Connect { address: "/tmp/x".into(), error: error.clone() };
+        [producer.to_string(), ConsumerError::Connect { address, error }.to_string()]
+    };
+    let denied = || OsError::new("connect", 13);
+    for text in errors(denied().on("/tmp/x of user 7 (to trust that user, set NAME=/tmp/x)")) {
+        let expected = "cannot connect to /tmp/x of user 7 (to trust that user, set NAME=/tmp/x): Permission denied \
+                        (os error 13)";
+        assert_eq!(text, expected);
+    }
+    for error in [denied(), denied().on("/tmp/x")] {
+        for text in errors(error) {
+            assert!(text.ends_with("(os error 13) (may this user write to the socket?)"), "{text}");
+        }
+    }
+}
