@@ -47,6 +47,9 @@ pub(super) struct Socket {
     pub(super) address: String,
     /// Neither a path nor an abstract name: another machine may listen there.
     pub(super) is_remote: bool,
+    /// The variable that names it to programs that are to trust a service of another user. `None`: they ask nobody
+    /// whose service it is.
+    pub(super) trusted_by: Option<&'static str>,
     /// The file, if it is there.
     pub(super) file: Option<Owner>,
     /// This process may connect.
@@ -55,6 +58,16 @@ pub(super) struct Socket {
     pub(super) is_served: bool,
     /// The processes that have it, as far as this user may see them.
     pub(super) processes: Vec<Process>,
+}
+
+impl Socket {
+    /// The user who owns it, if programs of user `uid` do not trust the service there; and the variable that makes
+    /// them do so.
+    pub(super) fn distrusted_by(&self, uid: u32) -> Option<(u32, &'static str)> {
+        let owner = self.file.as_ref()?.uid;
+        let variable = self.trusted_by?;
+        (owner != 0 && owner != uid).then_some((owner, variable))
+    }
 }
 
 /// The rights of a file.

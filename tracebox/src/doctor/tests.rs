@@ -12,6 +12,7 @@ pub(super) fn good() -> Facts {
     let socket = Socket {
         address: "/s".to_owned(),
         is_remote: false,
+        trusted_by: None,
         file: Some(Owner::default()),
         is_open: true,
         is_served: true,

@@ -38,6 +38,17 @@ fn socket(facts: &Facts, check: &'static str, socket: Option<&Socket>, use_: &st
         [] => "a process of another user".to_owned(),
         processes => list(&processes.iter().map(named).collect::<Vec<_>>()),
     };
+    if let Some((owner, variable)) = socket.distrusted_by(facts.user.uid) {
+        let text = format!(
+            "{who} listens at {address}, which is of user {owner}: programs of user {} do not connect to services of \
+             other users there, because any user can listen in /tmp",
+            facts.user.uid
+        );
+        return Finding::new(check, Limited, text).mend(
+            format!("export {variable}={address}"),
+            "makes programs of this shell trust that user; or start traced as root",
+        );
+    }
     if socket.is_open {
         let text = format!("{who} listens at {address}; this user may connect");
         return Finding::new(check, Works, text);
@@ -155,8 +166,12 @@ fn data_sources(facts: &Facts) -> Finding {
     }
     let text =
         "no traced_probes is connected: `perfetto` can record programs, but not this machine";
+    // Root trusts a service of another user only where a variable names its socket.
+    let producer = facts.producer.as_ref();
+    let trust = producer.and_then(|socket| Some((socket, socket.distrusted_by(0)?.1)));
+    let trust = trust.map(|(socket, variable)| format!("env {variable}={} ", socket.address));
     Finding::new(CHECK, Limited, text).mend(
-        format!("sudo {} traced_probes --background", facts.program),
+        format!("sudo {}{} traced_probes --background", trust.unwrap_or_default(), facts.program),
         "offers the data sources of this machine to the service",
     )
 }

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use rustix::fs::Access;
+use tracing_core::os::process::effective_uid;
 use tracing_core::os::socket::Address;
 
 use super::super::facts::{Process, Socket};
@@ -22,13 +23,27 @@ pub(super) fn read(address: &OsStr) -> Socket {
     let shown = address.to_string();
     let path = shown.strip_prefix('@').is_none().then(|| Path::new(&shown));
     let inodes = listening(&text("/proc/net/unix"), &shown);
-    Socket {
+    let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|name| !name.is_empty());
+    let mut socket = Socket {
+        trusted_by: variable_of(&shown).filter(|variable| !is_set(variable)),
         file: path.and_then(owner),
         is_open: path.is_none_or(|path| may(path, Access::WRITE_OK)),
         is_served: !inodes.is_empty(),
         processes: holders(&inodes),
         is_remote: false,
         address: shown,
+    };
+    socket.is_open &= socket.distrusted_by(effective_uid()).is_none();
+    socket
+}
+
+/// The variable without which programs trust only root and their own user at this address, because any user can listen
+/// there.
+pub(super) fn variable_of(address: &str) -> Option<&'static str> {
+    match address {
+        "/tmp/perfetto-producer" => Some("PERFETTO_PRODUCER_SOCK_NAME"),
+        "/tmp/perfetto-consumer" => Some("PERFETTO_CONSUMER_SOCK_NAME"),
+        _ => None,
     }
 }
 

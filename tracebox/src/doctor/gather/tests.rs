@@ -4,7 +4,7 @@ use tracing_probes::FtraceRecords;
 
 use super::files::group_name;
 use super::machine::{has_addresses, is_hidepid, read_user};
-use super::sockets::listening;
+use super::sockets::{listening, variable_of};
 use super::tracefs::{killed, locked_by, mount_options, records};
 use super::{is_activated, service, shell_word};
 use crate::doctor::facts::{Process, Records, User};
@@ -20,6 +20,21 @@ fn sockets_that_listen() {
     assert_eq!(listening(table, "@abstract"), [19]);
     assert!(listening(table, "/run/perfetto/b.sock").is_empty());
     assert!(listening("", "").is_empty());
+}
+
+/// The addresses where clients look whose service it is (`tracing_core::os::socket`).
+#[test]
+fn sockets_where_any_user_can_listen() {
+    use tracing_core::os::socket::defaults;
+    let defaults = defaults();
+    for (address, variable) in [
+        (defaults.producer, "PERFETTO_PRODUCER_SOCK_NAME"),
+        (defaults.consumer, "PERFETTO_CONSUMER_SOCK_NAME"),
+    ] {
+        let expected = address.to_string_lossy().starts_with("/tmp/perfetto-").then_some(variable);
+        assert_eq!(variable_of(&address.to_string_lossy()), expected);
+    }
+    assert_eq!(variable_of("/run/perfetto/traced-producer.sock"), None);
 }
 
 #[test]
