@@ -37,6 +37,8 @@ pub fn is_child() -> bool {
 pub enum Started {
     /// It has started.
     Yes,
+    /// It has started, and not all that it was to record.
+    InPart,
     /// It has failed, and has printed why. This is its exit code.
     No(u8),
     /// It has not sent its status in time, and continues.
@@ -69,7 +71,7 @@ pub fn start(words: &[OsString], name: &str, timeout: Duration) -> Result<(u32, 
     std::thread::Builder::new().spawn(read).context("cannot start a thread")?;
     let started = match receiver.recv_timeout(timeout) {
         Ok(Some(b'0')) => Started::Yes,
-        Ok(Some(_)) => Started::No(1),
+        Ok(Some(_)) => Started::InPart,
         Ok(None) => {
             let code = child.wait().ok().and_then(|status| status.code()).unwrap_or(1);
             Started::No(u8::try_from(code).ok().filter(|&code| code != 0).unwrap_or(1))
@@ -91,9 +93,10 @@ pub fn leave() -> Result<(), Failure> {
     rustix::stdio::dup2_stdin(null).context("cannot leave stdin")
 }
 
-/// In the second process: tells the first one whether it has started, and closes stdout and stderr.
-pub fn tell(started: bool) {
-    let _ = std::io::stdout().write_all(if started { b"0" } else { b"1" });
+/// In the second process: tells the first one that it has started, `all` that it was to record or a part of it, and
+/// closes stdout and stderr.
+pub fn tell(all: bool) {
+    let _ = std::io::stdout().write_all(if all { b"0" } else { b"1" });
     let _ = std::io::stdout().flush();
     let null = OpenOptions::new().write(true).open("/dev/null");
     if let Ok(null) = null {

@@ -20,7 +20,7 @@ The service is looked for at PERFETTO_CONSUMER_SOCK_NAME if that is set, else in
 or in /tmp if that directory cannot be entered.
 
 Exit code: 0 success; 1 failure; 2 no such session (--attach, --is_detached), or not all data
-sources started (-D); 3 data was lost (--strict); 130 interrupted before the trace was whole.";
+sources record (-D); 3 data was lost (--strict); 130 interrupted before the trace was whole.";
 
 /// Records a trace through the tracing service.
 #[derive(Parser, Clone, Default, PartialEq, Eq, Debug)]
@@ -34,7 +34,8 @@ pub struct Perfetto {
     /// Go to the background when the service has accepted the session, and print the process id
     #[arg(short = 'd', long)]
     pub background: bool,
-    /// Go to the background when all data sources have started. Exit code 2: they have not after 30 s
+    /// Go to the background when all data sources have started. Exit code 2: they have not after 30 s, or one was
+    /// refused
     #[arg(short = 'D', long)]
     pub background_wait: bool,
     /// Stay in the foreground, and write the exit code of --background-wait to this descriptor as one byte

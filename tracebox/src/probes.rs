@@ -101,7 +101,9 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
         return match background::start(words, name, START_WAIT)? {
             (_, Started::No(code)) => Ok(code),
             // Unknown: the service may come later, and the second process waits for it.
-            (pid, Started::Yes | Started::Unknown) => console::answer(pid).map(|()| 0),
+            (pid, Started::Yes | Started::InPart | Started::Unknown) => {
+                console::answer(pid).map(|()| 0)
+            }
         };
     }
     let interrupts = InterruptQueue::catch_signals()?;

@@ -277,7 +277,7 @@ const EXIT: &[Block] = &[List(&[
     (
         "2",
         "*--attach* and *--is_detached*: there is no session with that key. *-D*: not all data sources \
-         had started after 30 seconds; the recording continues.",
+         had started after 30 seconds, or one was refused; the recording continues.",
     ),
     (
         "3",

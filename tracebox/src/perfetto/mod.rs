@@ -107,6 +107,7 @@ fn start_in_background(name: &str, words: &[OsString], background: Background) -
     let code = match started {
         Started::No(code) => return Ok(code),
         Started::Yes => 0,
+        Started::InPart => 2,
         Started::Unknown if background == Background::Wait => 2,
         Started::Unknown => 0,
     };

@@ -8,7 +8,7 @@ use protos::TraceConfig;
 use super::host::ServiceHost;
 use super::request::{Background, RecordRequest};
 use super::run::{Recorder, report};
-use super::session::{Action, Control, longest_ms};
+use super::session::{Action, Control, SourcesStart, longest_ms};
 use crate::background;
 use crate::console;
 use crate::failure::{EXIT_INTERRUPTED, Failure};
@@ -106,7 +106,8 @@ impl Control for Foreground {
         self.start_listener.as_ref().map(|_| START_TIMEOUT)
     }
 
-    fn handle_sources_start(&mut self, all: bool) -> Result<(), Failure> {
+    fn handle_sources_start(&mut self, start: SourcesStart) -> Result<(), Failure> {
+        let all = start == SourcesStart::All;
         match self.start_listener.take() {
             // After the timeout the parent has gone.
             Some(StartListener::Parent) => background::tell(all),

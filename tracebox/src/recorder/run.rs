@@ -60,7 +60,8 @@ impl Recorder<'_> {
         let mut consumer = host.consumer()?;
         self.interrupts.set_waker(consumer.waker());
         let options = SessionOptions {
-            observe_start: control.start_timeout().is_some(),
+            // Who leaves the session does not see it start.
+            observe_start: self.request.detach.is_none(),
             snapshots: self.snapshots(host, &consumer)?,
             sources: self.sources(host, &mut consumer, control)?,
             buffer_setting: self.request.buffer_setting(),

@@ -160,6 +160,13 @@ pub fn losses(stats: &TraceStats, buffer_setting: &str) -> Vec<String> {
     Losses::of(stats).lines(buffer_setting)
 }
 
+/// The data sources that their programs have refused so far, a line for each program.
+#[must_use]
+pub fn refusals(stats: &TraceStats) -> Vec<String> {
+    let refused = with_reason(stats, LossLedgerReason::REASON_INSTANCE_REFUSED);
+    losses(&refused, BUFFER_SETTING_CONFIG)
+}
+
 impl Outcome {
     /// The lines to print.
     #[must_use]
@@ -331,10 +338,14 @@ impl Outcome {
 
 /// Of what the ledger tells, the triggers for which no snapshot was taken.
 fn snapshots_not_taken(stats: &TraceStats) -> TraceStats {
+    with_reason(stats, LossLedgerReason::REASON_SNAPSHOT_NOT_TAKEN)
+}
+
+/// The entries of the ledger with this reason, and nothing else.
+fn with_reason(stats: &TraceStats, reason: LossLedgerReason) -> TraceStats {
     let mut loss_ledger = stats.loss_ledger.clone();
     if let Some(ledger) = &mut loss_ledger {
-        let not_taken = Some(LossLedgerReason::REASON_SNAPSHOT_NOT_TAKEN);
-        ledger.entries.retain(|entry| entry.reason == not_taken);
+        ledger.entries.retain(|entry| entry.reason == Some(reason));
     }
     TraceStats { loss_ledger, ..TraceStats::default() }
 }

@@ -94,7 +94,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     if args.background && !background::is_child() {
         return match background::start(words, name, START_WAIT)? {
             (_, Started::No(code)) => Ok(code),
-            (pid, Started::Yes) => {
+            (pid, Started::Yes | Started::InPart) => {
                 console::answer(pid)?;
                 Ok(0)
             }

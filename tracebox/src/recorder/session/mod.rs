@@ -21,7 +21,7 @@ use crate::console::{self, PROGRESS_PERIOD, Progress};
 use crate::failure::Failure;
 use crate::interrupt::{Interrupt, InterruptQueue};
 use crate::output::Output;
-use crate::report::{BUFFER_SETTING_CONFIG, Outcome, SnapshotResults, SourceReport};
+use crate::report::{self, BUFFER_SETTING_CONFIG, Outcome, SnapshotResults, SourceReport};
 
 /// A service counts as stuck when a session takes this much longer than its config allows.
 const GRACE_MS: u64 = 60_000;
@@ -51,12 +51,12 @@ pub trait Control {
         None
     }
 
-    /// All data sources have started; or, if not `all`, some did not in time. Called once.
+    /// The data sources have started, or not. Called once, if there is a [`start_timeout`](Self::start_timeout).
     ///
     /// # Errors
     /// To end the recording.
-    fn handle_sources_start(&mut self, all: bool) -> Result<(), Failure> {
-        let _ = all;
+    fn handle_sources_start(&mut self, start: SourcesStart) -> Result<(), Failure> {
+        let _ = start;
         Ok(())
     }
 
@@ -70,6 +70,17 @@ pub trait Control {
     fn shows_progress(&self) -> bool {
         true
     }
+}
+
+/// How the data sources of a session have started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SourcesStart {
+    /// All of them record.
+    All,
+    /// All have answered, and some record nothing.
+    SomeRefused,
+    /// Some have not answered in time, or before the end.
+    NotInTime,
 }
 
 /// What to do after an interruption.
@@ -247,7 +258,7 @@ impl<'c> TracingSession<'c> {
                     ended = true;
                     self.deadline = None;
                     if start_by.take().is_some() {
-                        control.handle_sources_start(false)?;
+                        control.handle_sources_start(SourcesStart::NotInTime)?;
                     }
                     control.handle_session_end();
                     if let Some(snapshots) = &mut self.snapshots {
@@ -255,8 +266,11 @@ impl<'c> TracingSession<'c> {
                     }
                 }
                 Waited::Event(event) => {
-                    if event.all_data_sources_started == Some(true) && start_by.take().is_some() {
-                        control.handle_sources_start(true)?;
+                    if event.all_data_sources_started == Some(true) {
+                        let start = self.tell_refusals();
+                        if start_by.take().is_some() {
+                            control.handle_sources_start(start)?;
+                        }
                     }
                     self.watch_sources(&event);
                     self.take_snapshot(*event);
@@ -278,7 +292,7 @@ impl<'c> TracingSession<'c> {
             let now = Instant::now();
             if start_by.is_some_and(|due| due <= now) {
                 start_by = None;
-                control.handle_sources_start(false)?;
+                control.handle_sources_start(SourcesStart::NotInTime)?;
             }
             if self.deadline.is_some_and(|due| due <= now) {
                 let text = "timed out while waiting for the trace from the service";
@@ -308,6 +322,17 @@ impl<'c> TracingSession<'c> {
             }
         }
         Ok(stop)
+    }
+
+    /// Prints which data sources were refused, as soon as all have answered: the end of the session may be far away.
+    fn tell_refusals(&mut self) -> SourcesStart {
+        // A service that is too old does not tell.
+        let stats = self.consumer.get_trace_stats().unwrap_or_default();
+        let refusals = report::refusals(&stats);
+        for refusal in &refusals {
+            console::log(&format!("Lost from the start: {refusal}"));
+        }
+        if refusals.is_empty() { SourcesStart::All } else { SourcesStart::SomeRefused }
     }
 
     /// Prints which data sources have stopped because their producers went away.

@@ -19,7 +19,7 @@ use crate::console;
 use crate::failure::{Context, EXIT_INTERRUPTED, Failure};
 use crate::interrupt::{INTERRUPTED_AGAIN, Interrupt, InterruptQueue, SignalCounter};
 use crate::recorder::host::Sockets;
-use crate::recorder::session::{Action, Control};
+use crate::recorder::session::{Action, Control, SourcesStart};
 
 /// Exit code when the command was found and could not be run, as `env` has it.
 const NOT_RUN: u8 = 126;
@@ -206,8 +206,8 @@ impl Control for Child {
         matches!(self.state, CommandState::Exited(_))
     }
 
-    fn handle_sources_start(&mut self, all: bool) -> Result<(), Failure> {
-        if !all {
+    fn handle_sources_start(&mut self, start: SourcesStart) -> Result<(), Failure> {
+        if start == SourcesStart::NotInTime {
             console::log("Some data sources did not start in time; the command runs without them");
         }
         self.spawn().inspect_err(|failure| {
