@@ -10,6 +10,7 @@ use crate::cli;
 use crate::console;
 use crate::failure::Ending;
 use crate::failure::Failure;
+use crate::recorder::consumer_error::trigger_failure;
 use crate::version::VERSION;
 
 /// The producer that fires the triggers; configs can name it (`trigger_perfetto.cc`).
@@ -83,7 +84,7 @@ pub fn activate(names: Vec<String>, wait_for_service: bool) -> Result<(), Failur
             while !producer.sync(SERVICE_WAIT) {}
             producer
         }
-        connected => connected.map_err(Failure::new)?,
+        connected => connected.map_err(trigger_failure)?,
     };
     producer.activate_triggers(names);
     if producer.sync(ANSWER_WAIT) {

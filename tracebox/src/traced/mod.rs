@@ -3,15 +3,17 @@
 mod confinement;
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
+use tracing_core::abi::error::OsError;
 use tracing_core::daemon::serve::{
     BindError, PortKind, Server, ServerOptions, SocketPermissions, service_config,
 };
 use tracing_core::daemon::system::systemd;
-use tracing_core::os::socket::{Address, Listener, defaults};
+use tracing_core::os::socket::{Address, ListenError, Listener, defaults};
 use tracing_core::os::{memory_limit, process};
 use tracing_core::service::limits::MEMORY_BYTES_MIN;
 use tracing_core::service::{LogLevel, ServiceConfig};
@@ -247,14 +249,40 @@ fn bind(permissions: Option<Permissions>) -> Result<Listening, Failure> {
     let addresses = options.producer_sockets.iter().chain(&options.consumer_sockets);
     let folders = addresses.filter_map(folder).collect();
     let server = Server::bind(options).map_err(|error| match error {
-        BindError::Listen(error) => Failure::new(error),
+        BindError::Listen(error) => listen_failure(&error),
         error => Failure::new(format_args!("cannot start the service: {error}")),
     })?;
     if let Some(Permissions { producers, consumers }) = permissions {
-        server.set_permissions(producers, consumers).context("--set-socket-permissions")?;
+        server
+            .set_permissions(producers, consumers)
+            .map_err(|error| {
+                with_advice(&error, &error, "only root may give a socket to any group")
+            })
+            .context("--set-socket-permissions")?;
     }
     let (producer, consumer) = (sockets.producer.display(), sockets.consumer.display());
     Ok((server, format!("listening on {producer} {consumer}"), folders))
+}
+
+/// Why it cannot listen, and what to do.
+fn listen_failure(error: &ListenError) -> Failure {
+    match error {
+        ListenError::InUse(_) => Failure::new(format_args!("{error}; `perfetto --query` asks it")),
+        ListenError::Os { error: cause, .. } => with_advice(
+            error,
+            cause,
+            "run as root, or set PERFETTO_PRODUCER_SOCK_NAME and PERFETTO_CONSUMER_SOCK_NAME",
+        ),
+        error => Failure::new(error),
+    }
+}
+
+/// `error` with what to do, if it has its `cause` in rights that are missing.
+fn with_advice(error: &dyn std::fmt::Display, cause: &OsError, advice: &str) -> Failure {
+    match std::io::Error::from_raw_os_error(cause.errno).kind() {
+        ErrorKind::PermissionDenied => Failure::new(format_args!("{error}; {advice}")),
+        _ => Failure::new(error),
+    }
 }
 
 /// The folder of a socket file.

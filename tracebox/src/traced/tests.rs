@@ -38,6 +38,29 @@ fn socket_permissions() {
     }
 }
 
+#[test]
+fn failures_to_listen_say_what_to_do() {
+    let address = || Address::parse("/s").unwrap();
+    let failed = |errno| ListenError::Os { address: address(), error: OsError::new("open", errno) };
+    for (error, end) in [
+        (
+            ListenError::InUse(address()),
+            "another service is running there; `perfetto --query` asks it",
+        ),
+        (
+            failed(13),
+            "; run as root, or set PERFETTO_PRODUCER_SOCK_NAME and PERFETTO_CONSUMER_SOCK_NAME",
+        ),
+        (failed(2), "No such file or directory (os error 2)"),
+    ] {
+        let text = listen_failure(&error).text;
+        assert!(text.ends_with(end), "{text}");
+    }
+    let chown = OsError::new("chown", 1);
+    let text = with_advice(&chown, &chown, "only root").text;
+    assert_eq!(text, "chown: Operation not permitted (os error 1); only root");
+}
+
 /// Users may have parts of the memory, and of little memory together more than all.
 #[test]
 fn little_memory_is_told() {
