@@ -110,11 +110,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     let mut notified = Ok(());
     let waiting = || {
         let address = tracing_core::os::socket::defaults().producer;
-        console::log(&format!(
-            "[{}] traced_probes: No tracing service at {} yet: waiting for one",
-            console::clock(),
-            address.display()
-        ));
+        log(&format!("No tracing service at {} yet: waiting for one", address.display()));
     };
     let ready = || {
         if let Some(fd) = std::env::var_os("TRACED_PROBES_NOTIFY_FD") {
@@ -133,7 +129,13 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     ftrace.keeps_kptr_restrict = args.keep_kptr_restrict;
     ftrace.shows_pointers = args.kernel_pointers;
     let options = tracing_probes::options();
-    tracing_probes::run(options, ftrace, waiting, ready, stop).context("cannot run")?;
+    // Parts of its warnings are from configs: the log escapes what is hidden in them.
+    let root = Root::at("/", log);
+    tracing_probes::run(options, &root, ftrace, waiting, ready, stop).context("cannot run")?;
     notified?;
     Ok(0)
+}
+
+fn log(line: &str) {
+    console::log(&format!("[{}] traced_probes: {line}", console::clock()));
 }

@@ -158,7 +158,7 @@ pub fn reset_ftrace() -> Vec<String> {
     ftrace::hard_reset(&Root::system())
 }
 
-/// Serves all sources of this machine to a running service until `stop` returns; connects again
+/// Serves all sources below `root` to a running service until `stop` returns; connects again
 /// whenever the service goes away. `waiting` is called if there is no service yet, and `ready` once the service
 /// knows all sources.
 ///
@@ -166,13 +166,14 @@ pub fn reset_ftrace() -> Vec<String> {
 /// If the service's address is not valid.
 pub fn run(
     options: ProducerOptions,
+    root: &Root,
     ftrace: FtraceOptions,
     waiting: impl FnOnce(),
     ready: impl FnOnce() + Send,
     stop: impl FnOnce(),
 ) -> Result<(), ProducerError> {
     let producer = Producer::connect(options)?;
-    register_all(&producer, ftrace)?;
+    register_all_at(&producer, root, ftrace)?;
     // `stop` must work without a service, too: the wait for `ready` goes on in a thread of its own.
     if producer.sync(READY_WAIT) {
         ready();

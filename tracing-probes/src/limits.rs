@@ -13,8 +13,13 @@ pub(crate) const SHARED_AGE_NS_MAX: u64 = 10_000_000;
 /// Longest part of a file that is read, bytes. The longest files (`/proc/interrupts`, `/proc/slabinfo`) have a
 /// tenth of it.
 pub(crate) const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Most different warnings. Further ones are dropped.
+/// Most different warnings within [`WARNING_REPEAT_NS`]. Further ones are counted.
 pub(crate) const WARNINGS_MAX: usize = 256;
+/// Time until a warning is printed again, ns: the log of a daemon that runs for weeks tells of each session that it was
+/// about, or nearly.
+pub(crate) const WARNING_REPEAT_NS: u64 = 600_000_000_000;
+/// What is printed of a warning, bytes: parts of it are from configs.
+pub(crate) const WARNING_BYTES_MAX: usize = 4096;
 /// Shortest period of `linux.sys_stats`, ms. Shorter ones are raised to it, as upstream does.
 pub(crate) const SYS_STATS_PERIOD_MS_MIN: u32 = 10;
 /// Shortest poll period of `linux.process_stats`, ms. Shorter ones are raised to it, as upstream does.

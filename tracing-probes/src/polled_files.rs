@@ -61,7 +61,7 @@ impl PolledFiles {
         }
         let file = self.root.open(path);
         if let Err(error) = &file {
-            self.root.warn_once(&format!("/{path} is left out: {error}"));
+            self.root.warn(&format!("/{path} is left out: {error}"));
         }
         let file = PolledFile { file: file.ok(), text: Vec::new(), is_fresh: false };
         self.files.insert(path, file);
@@ -73,7 +73,7 @@ impl PolledFiles {
         if !polled.is_fresh {
             let text = read_all(polled.file.as_ref()?, &mut self.buf);
             if let Err(error) = &text {
-                self.root.warn_once(&format!("/{path} is left out from now on: {error}"));
+                self.root.warn(&format!("/{path} is left out from now on: {error}"));
                 polled.file = None;
             }
             polled.text.clear();

@@ -5,30 +5,57 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use abi::map::SortedSet;
+use abi::map::SortedMap;
 use abi::sync::lock;
 
-use crate::limits::{FILE_BYTES_MAX, WARNINGS_MAX};
+use crate::limits::{FILE_BYTES_MAX, WARNING_BYTES_MAX, WARNING_REPEAT_NS, WARNINGS_MAX};
 
 /// The directory that all paths are below, and the log for warnings.
 #[derive(Clone)]
 pub struct Root {
     path: PathBuf,
     log: Arc<dyn Fn(&str) + Send + Sync>,
-    warned: Arc<Mutex<SortedSet<String>>>,
+    warnings: Arc<Mutex<Warnings>>,
+}
+
+/// The warnings of the last [`WARNING_REPEAT_NS`].
+#[derive(Default)]
+pub(crate) struct Warnings {
+    /// When each was printed.
+    printed_ns: SortedMap<String, u64>,
+    /// Further ones that were not printed, since the last one that was.
+    left_out: u64,
+}
+
+impl Warnings {
+    /// Whether `line` is to be printed now; and how many others were left out before it.
+    pub(crate) fn admit(&mut self, line: &str, now_ns: u64) -> Option<u64> {
+        self.printed_ns.retain(|_, at_ns| now_ns.saturating_sub(*at_ns) < WARNING_REPEAT_NS);
+        if self.printed_ns.contains_key(line) {
+            return None;
+        }
+        if self.printed_ns.len() >= WARNINGS_MAX {
+            self.left_out += 1;
+            return None;
+        }
+        self.printed_ns.insert(line.to_owned(), now_ns);
+        Some(core::mem::take(&mut self.left_out))
+    }
 }
 
 impl Root {
     /// `/`, with warnings to stderr.
     #[must_use]
     pub fn system() -> Self {
-        // A log that nobody reads any more is no reason to end.
-        Self::at("/", |line| _ = io::stderr().write_all(format!("probes: {line}\n").as_bytes()))
+        Self::at("/", |line| {
+            // A log that nobody reads any more is no reason to end.
+            _ = io::stderr().write_all(format!("probes: {}\n", plain(line)).as_bytes());
+        })
     }
 
     /// A directory that has `proc` and `sys` in it: `/`, or one of a test. Warnings go to `log`.
     pub fn at(path: impl Into<PathBuf>, log: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self { path: path.into(), log: Arc::new(log), warned: Arc::default() }
+        Self { path: path.into(), log: Arc::new(log), warnings: Arc::default() }
     }
 
     /// The directory.
@@ -88,13 +115,25 @@ impl Root {
         File::open(self.join(path))
     }
 
-    /// Logs `line`, unless it was logged before.
-    pub(crate) fn warn_once(&self, line: &str) {
-        let mut known = lock(&self.warned);
-        if known.len() < WARNINGS_MAX && known.insert(line.to_owned()) {
-            (self.log)(line);
+    /// Logs `line`, or the beginning of a long one, unless it was logged a short time ago.
+    pub(crate) fn warn(&self, line: &str) {
+        let mut ends = (0..=line.len().min(WARNING_BYTES_MAX)).rev();
+        let end = ends.find(|end| line.is_char_boundary(*end));
+        let line = line.get(..end.unwrap_or(0)).unwrap_or_default();
+        let mut warnings = lock(&self.warnings);
+        match warnings.admit(line, os::clock::boot_ns()) {
+            None => {}
+            Some(0) => (self.log)(line),
+            Some(left_out) => {
+                (self.log)(&format!("{line} ({left_out} warnings were left out before)"))
+            }
         }
     }
+}
+
+/// A line for a terminal. Parts of it are from configs: they must not command the terminal, nor look like other lines.
+pub(crate) fn plain(line: &str) -> String {
+    line.replace(char::is_control, "?")
 }
 
 impl std::fmt::Debug for Root {

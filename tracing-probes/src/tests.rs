@@ -13,6 +13,7 @@ use crate::facts::Facts;
 use crate::output::Output;
 use crate::parse::{hex_or_decimal, key_value, number, signed};
 use crate::probe::{Probe, Shared};
+use crate::root::{Warnings, plain};
 
 /// A directory to fill with files, and the warnings about them.
 pub(crate) struct World {
@@ -140,15 +141,45 @@ fn numbers() {
 }
 
 #[test]
-fn warnings_are_given_once_and_are_bounded() {
+fn warnings_are_bounded() {
     let world = World::new();
     for _ in 0..3 {
-        world.root.warn_once("a");
+        world.root.warn("a");
     }
     assert_eq!(world.log(), ["a"]);
-    (0..10_000).for_each(|i| world.root.warn_once(&i.to_string()));
+    (0..10_000).for_each(|i| world.root.warn(&i.to_string()));
     // The first one counts, too.
     assert_eq!(world.log().len(), crate::limits::WARNINGS_MAX - 1);
+    let world = World::new();
+    world.root.warn(&"é".repeat(100_000));
+    world.root.warn(&format!("{}é", "e".repeat(crate::limits::WARNING_BYTES_MAX - 1)));
+    let lens: Vec<_> = world.log().iter().map(String::len).collect();
+    let most = crate::limits::WARNING_BYTES_MAX;
+    assert_eq!(lens, [most, most - 1], "and no half of a character");
+}
+
+#[test]
+fn warnings_command_no_terminal() {
+    assert_eq!(plain("a\x1b[2J\nprobes: \u{9b}b\r\té"), "a?[2J?probes: ?b??é");
+}
+
+/// A daemon that runs for weeks says the same again.
+#[test]
+fn warnings_come_again_after_a_time() {
+    use crate::limits::{WARNING_REPEAT_NS as AGAIN, WARNINGS_MAX};
+    let mut warnings = Warnings::default();
+    assert_eq!(warnings.admit("a", 5), Some(0));
+    assert_eq!(warnings.admit("a", 5 + AGAIN - 1), None);
+    assert_eq!(warnings.admit("a", 5 + AGAIN), Some(0));
+    // Many different ones do not end the log.
+    let mut warnings = Warnings::default();
+    for i in 0..WARNINGS_MAX {
+        assert_eq!(warnings.admit(&i.to_string(), 0), Some(0));
+    }
+    assert_eq!(warnings.admit("more", 1), None);
+    assert_eq!(warnings.admit("and more", 1), None);
+    assert_eq!(warnings.admit("more", AGAIN), Some(2), "the two that were left out");
+    assert_eq!(warnings.admit("and more", AGAIN), Some(0));
 }
 
 /// A data source that no table has is found by nobody.

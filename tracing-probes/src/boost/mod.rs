@@ -100,7 +100,7 @@ impl Boosts {
         });
         raised.unwrap_or_else(|why| {
             let name = config.name.as_deref().unwrap_or_default();
-            self.root.warn_once(&format!("{name}: records without its priority_boost: {why}"));
+            self.root.warn(&format!("{name}: records without its priority_boost: {why}"));
             None
         })
     }
@@ -182,7 +182,7 @@ impl Drop for Raised {
         drop(state);
         if let Err(error) = result {
             let root = &self.boosts.root;
-            root.warn_once(&format!("threads keep the priority_boost of an instance: {error}"));
+            root.warn(&format!("threads keep the priority_boost of an instance: {error}"));
         }
     }
 }

@@ -65,7 +65,7 @@ impl Files {
         known.get_or_insert_with(|| {
             let mut text = Vec::new();
             if let Err(error) = root.read("proc/self/mountinfo", &mut text) {
-                root.warn_once(&format!("inode_file_map: /proc/self/mountinfo: {error}"));
+                root.warn(&format!("inode_file_map: /proc/self/mountinfo: {error}"));
             }
             mounts(&text)
         })
@@ -202,7 +202,7 @@ impl InodeFileMapProbe {
                 if is_plain && folder.starts_with(&mount.point) {
                     folders.push(folder);
                 } else {
-                    root.warn_once(&format!(
+                    root.warn(&format!(
                         "inode_file_map: the scan root {} is left out: it is not below {}",
                         folder.display(),
                         mount.point.display()

@@ -98,7 +98,7 @@ impl Scan {
         if self.pending.len() < FOLDERS_PENDING_MAX {
             self.pending.push((folder, file_system));
         } else {
-            self.root.warn_once("inode_file_map: folders are left out: there are too many");
+            self.root.warn("inode_file_map: folders are left out: there are too many");
         }
     }
 }

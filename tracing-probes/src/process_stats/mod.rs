@@ -79,7 +79,7 @@ impl Probe for ProcessStatsProbe {
         let poll_ms = match config.proc_stats_poll_ms {
             None | Some(0) => 0,
             Some(ms) if ms < POLL_MS_MIN => {
-                root.warn_once(&format!(
+                root.warn(&format!(
                     "process_stats: a poll period of {ms} ms is raised to {POLL_MS_MIN} ms"
                 ));
                 POLL_MS_MIN
@@ -178,7 +178,7 @@ impl ProcessStatsProbe {
     /// All processes, sorted.
     fn pids(&self) -> Vec<i32> {
         let Some(pids) = self.root.numbers("proc", "") else {
-            self.root.warn_once("/proc cannot be read: no processes are recorded");
+            self.root.warn("/proc cannot be read: no processes are recorded");
             return Vec::new();
         };
         pids.into_iter().filter_map(|pid| i32::try_from(pid).ok()).collect()
@@ -324,7 +324,7 @@ impl ProcessStatsProbe {
         let fds = self.root.numbers(&dir, "").unwrap_or_default();
         for fd in fds.into_iter().take(FDS_PER_PROCESS_MAX) {
             if self.files_bytes >= FILES_BYTES_PER_INSTANCE_MAX {
-                return self.root.warn_once("process_stats: open files are left out: too many");
+                return self.root.warn("process_stats: open files are left out: too many");
             }
             if let Some(path) = self.root.link(&format!("{dir}/{fd}")) {
                 self.files_bytes += changes.record_file(last, fd, path);

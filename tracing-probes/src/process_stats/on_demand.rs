@@ -84,7 +84,7 @@ impl ProcessStatsProbe {
             if self.files_bytes >= FILES_BYTES_PER_INSTANCE_MAX {
                 // Polls forget processes that have ended; without polls all are forgotten, and may be written again.
                 if self.poll_ms > 0 {
-                    self.root.warn_once("process_stats: open files are left out: too many");
+                    self.root.warn("process_stats: open files are left out: too many");
                     break;
                 }
                 self.last_values.clear();

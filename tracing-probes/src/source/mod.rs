@@ -84,7 +84,7 @@ impl<P: Probe> DataSource for Source<P> {
                 inbox.start(key, instance.clone(), instance.trace_writer(policy(instance)));
             }
             Err(why) => {
-                root.warn_once(&format!("{}: an instance records nothing: {why}", P::NAME));
+                root.warn(&format!("{}: an instance records nothing: {why}", P::NAME));
                 instance.refuse();
             }
         }

@@ -68,7 +68,7 @@ impl Schedule {
             let period_ms = match period_ms {
                 None | Some(0) => continue,
                 Some(ms) if ms < PERIOD_MS_MIN => {
-                    root.warn_once(&format!(
+                    root.warn(&format!(
                         "sys_stats: a period of {ms} ms for {group:?} is raised to {PERIOD_MS_MIN} ms"
                     ));
                     PERIOD_MS_MIN
@@ -81,7 +81,7 @@ impl Schedule {
             return Self::default();
         };
         if let Some((group, ms)) = groups.iter().find(|(_, ms)| ms % shortest != 0) {
-            root.warn_once(&format!(
+            root.warn(&format!(
                 "sys_stats: nothing is recorded, since the period of {group:?}, {ms} ms, is no \
                  multiple of the shortest, {shortest} ms"
             ));

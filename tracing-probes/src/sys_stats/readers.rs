@@ -179,7 +179,7 @@ pub(super) fn slab(contents: &[u8], stats: &mut Stats<'_>) {
 pub(super) fn devfreq(root: &Root, stats: &mut Stats<'_>) {
     const DIR: &str = "sys/class/devfreq";
     let Some(mut names) = root.names(DIR) else {
-        return root.warn_once("/sys/class/devfreq is left out: it cannot be read");
+        return root.warn("/sys/class/devfreq is left out: it cannot be read");
     };
     names.sort_unstable();
     for name in names {
@@ -197,7 +197,7 @@ pub(super) fn cpufreq(root: &Root, stats: &mut Stats<'_>) {
     let khz = |cpu| root.read_number(&format!("{CPUS}/cpu{cpu}/cpufreq/scaling_cur_freq"));
     let values: Vec<Option<u64>> = cpus.into_iter().map(khz).collect();
     if values.iter().all(Option::is_none) {
-        return root.warn_once("cpufreq is left out: no CPU tells its frequency");
+        return root.warn("cpufreq is left out: no CPU tells its frequency");
     }
     for value in values {
         stats.cpufreq_khz(u32::try_from(value.unwrap_or(0)).unwrap_or(u32::MAX));
@@ -260,6 +260,6 @@ pub(super) fn gpufreq(root: &Root, stats: &mut Stats<'_>) {
         Some(mhz) => {
             stats.gpufreq_mhz(mhz);
         }
-        None => root.warn_once("gpufreq is left out: no GPU tells its frequency"),
+        None => root.warn("gpufreq is left out: no GPU tells its frequency"),
     }
 }

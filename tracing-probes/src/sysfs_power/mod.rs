@@ -61,9 +61,7 @@ impl Probe for SysfsPowerProbe {
         self.batteries.retain(is_battery);
         self.batteries.sort_unstable();
         if self.batteries.is_empty() {
-            root.warn_once(
-                "sysfs_power: /sys/class/power_supply has no battery: nothing is recorded",
-            );
+            root.warn("sysfs_power: /sys/class/power_supply has no battery: nothing is recorded");
         }
     }
 

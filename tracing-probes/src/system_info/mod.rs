@@ -45,7 +45,7 @@ impl Probe for SystemInfoProbe {
                     }
                 });
             }
-            Err(error) => self.root.warn_once(&format!("/proc/cpuinfo is left out: {error}")),
+            Err(error) => self.root.warn(&format!("/proc/cpuinfo is left out: {error}")),
         }
         let names = if self.irq_names { self.irq_names() } else { SortedMap::new() };
         if !names.is_empty() {
@@ -152,7 +152,7 @@ impl SystemInfoProbe {
     fn irq_names(&self) -> SortedMap<u32, String> {
         const DIR: &str = "sys/kernel/irq";
         let Some(irqs) = self.root.numbers(DIR, "") else {
-            self.root.warn_once("/sys/kernel/irq is left out: it cannot be read");
+            self.root.warn("/sys/kernel/irq is left out: it cannot be read");
             return SortedMap::new();
         };
         let named = irqs.into_iter().filter_map(|irq| {

@@ -69,7 +69,7 @@ impl Journal {
     fn follow(&self) -> Option<Following> {
         let names = FOLDERS.map(|folder| self.root.join(folder).join("journalctl"));
         let Some(program) = names.iter().find(|path| path.is_file()) else {
-            self.root.warn_once(
+            self.root.warn(
                 "systemd_journald: there is no journalctl here, so nothing is recorded: install systemd",
             );
             return None;
@@ -80,7 +80,7 @@ impl Journal {
         match Following::begin(Command::new(program), boot_id) {
             Ok(following) => Some(following),
             Err(error) => {
-                self.root.warn_once(&format!(
+                self.root.warn(&format!(
                     "systemd_journald: {} does not run, so nothing is recorded: {error}",
                     program.display()
                 ));
@@ -100,7 +100,7 @@ impl Journal {
             let path = format!("{folder}/{machine}/system.journal");
             match self.root.open(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => self.root.warn_once(&format!(
+                Err(error) => self.root.warn(&format!(
                     "systemd_journald: /{path} cannot be read: {error}; so only entries of this user are recorded: \
                      record as root, or as a member of the group systemd-journal"
                 )),
@@ -109,7 +109,7 @@ impl Journal {
             is_there = true;
         }
         if !is_there {
-            self.root.warn_once(
+            self.root.warn(
                 "systemd_journald: this machine has no system.journal below /run/log/journal and /var/log/journal, so \
                  nothing is recorded until there is one: start systemd-journald",
             );
@@ -128,7 +128,7 @@ impl Journal {
             boxes.iter().for_each(|mailbox| mailbox.put(&entry));
         });
         if let Some(end) = end {
-            self.root.warn_once(&format!(
+            self.root.warn(&format!(
                 "systemd_journald: journalctl ended ({end}), so no more entries are recorded: `journalctl -f` tells why"
             ));
             self.following = None;

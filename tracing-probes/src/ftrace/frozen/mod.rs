@@ -57,7 +57,7 @@ impl Probe for FrozenFtraceProbe {
         match read {
             Ok(ring) => self.ring = Some(ring),
             Err(refusal) => {
-                root.warn_once(&format!("{}: {}", Self::NAME, refusal.0));
+                root.warn(&format!("{}: {}", Self::NAME, refusal.0));
                 write_refusal(out, Self::NAME, &refusal, false);
             }
         }

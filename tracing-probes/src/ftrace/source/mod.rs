@@ -138,7 +138,7 @@ impl DataSource for FtraceSource {
         let (inbox, key) = match admitted {
             Ok(admitted) => admitted,
             Err(why) => {
-                root.warn_once(&format!("{NAME}: an instance records nothing: {why}"));
+                root.warn(&format!("{NAME}: an instance records nothing: {why}"));
                 return instance.refuse();
             }
         };
@@ -149,7 +149,7 @@ impl DataSource for FtraceSource {
         match has_started.recv_timeout(START_WAIT) {
             Ok(true) => {}
             Ok(false) => instance.refuse(),
-            Err(_) => root.warn_once(&format!(
+            Err(_) => root.warn(&format!(
                 "{NAME}: the kernel did not answer within {} s; an instance may record later, or nothing",
                 START_WAIT.as_secs()
             )),
@@ -174,7 +174,7 @@ fn serve(root: &Root, options: FtraceOptions, inbox: &Inbox<Starting>, exchange:
     let controller = tracefs
         .map(|tracefs| Controller::new(Box::new(tracefs), Box::new(Linux::new(root, options))));
     if let Err(why) = &controller {
-        root.warn_once(why);
+        root.warn(why);
     }
     let wake = Wake::new().ok();
     if let Some(wake) = &wake {

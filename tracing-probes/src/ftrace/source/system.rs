@@ -107,7 +107,7 @@ impl System for Linux {
     }
 
     fn log(&self, line: &str) {
-        self.root.warn_once(line);
+        self.root.warn(line);
     }
 
     fn boot_ns(&self) -> u64 {

@@ -169,7 +169,7 @@ fn boot(root: &Root) -> String {
 pub(super) fn restore(root: &Root, records: &Records, tracefs: &dyn Tracefs) {
     let notes = records.restore(tracefs);
     let notes = notes.into_iter().chain(restore_restrict(root, records));
-    notes.for_each(|note| root.warn_once(&format!("linux.ftrace: {note}")));
+    notes.for_each(|note| root.warn(&format!("linux.ftrace: {note}")));
 }
 
 /// Puts back `kptr_restrict`, if a daemon was killed while it had lowered it. The text tells so.
