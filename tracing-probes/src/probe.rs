@@ -37,6 +37,16 @@ pub(crate) trait Probe: Send + Sized + 'static {
     /// What all instances of the kind read with. [`Root`] if they share nothing.
     type Shared: Shared;
 
+    /// Whether an instance with this config would record anything. It must not read: it runs on the thread of the
+    /// producer, which other kinds need.
+    ///
+    /// # Errors
+    /// Why it would not. The instance is refused, and the ledger of its session tells that.
+    fn check(config: &DataSourceConfig) -> Result<(), String> {
+        let _ = config;
+        Ok(())
+    }
+
     /// A probe for one instance. It must not read yet.
     fn new(shared: &mut Self::Shared, config: &DataSourceConfig) -> Self;
 

@@ -64,6 +64,9 @@ impl<P: Probe> Source<P> {
 impl<P: Probe> DataSource for Source<P> {
     fn start(&mut self, instance: &Instance) {
         let Self { root, spawn, exchange, boosts, instances, .. } = self;
+        if let Err(why) = P::check(instance.config()) {
+            return refuse::<P>(root, instance, &why);
+        }
         let wanted = P::wanted(instance.config());
         let admitted = instances.admit(instance, |inbox| {
             let listener: Arc<dyn Listener> = Arc::<Inbox<_>>::clone(&inbox);
@@ -83,10 +86,7 @@ impl<P: Probe> DataSource for Source<P> {
                 }
                 inbox.start(key, instance.clone(), instance.trace_writer(policy(instance)));
             }
-            Err(why) => {
-                root.warn(&format!("{}: an instance records nothing: {why}", P::NAME));
-                instance.refuse();
-            }
+            Err(why) => refuse::<P>(root, instance, &why),
         }
     }
 
@@ -115,6 +115,12 @@ impl<P: Probe> core::fmt::Debug for Source<P> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Source").field("name", &P::NAME).finish_non_exhaustive()
     }
+}
+
+/// The log and the ledger of the session tell it.
+fn refuse<P: Probe>(root: &Root, instance: &Instance, why: &str) {
+    root.warn(&format!("{}: an instance records nothing: {why}", P::NAME));
+    instance.refuse();
 }
 
 /// The thread of a kind.

@@ -100,6 +100,27 @@ fn thousands_of_instances_and_flushes_take_one_thread() {
     check_hostile_config::<JournaldProbe>("systemd_journald");
 }
 
+/// An instance that would record nothing takes no place, and its reason is in the log.
+#[test]
+fn an_instance_that_would_record_nothing_is_refused() {
+    let (world, threads) = (World::new(), Threads::default());
+    let boosts = Boosts::ignored(&world.root);
+    let mut source = Source::<SysStatsProbe>::with_threads(&world.root, &boosts, threads.spawn());
+    let sys_stats = SysStatsConfig {
+        meminfo_period_ms: Some(1000),
+        stat_period_ms: Some(1500),
+        ..Default::default()
+    };
+    let config = DataSourceConfig { sys_stats_config: Some(sys_stats), ..Default::default() };
+    source.start(&Instance::detached(InstanceId::new(1), config));
+    assert_eq!(threads.names(), [""; 0]);
+    let log = world.log();
+    assert!(
+        log[0].starts_with("linux.sys_stats: an instance records nothing: the period"),
+        "{log:?}"
+    );
+}
+
 #[test]
 fn an_instance_that_has_stopped_makes_place() {
     let world = World::new();

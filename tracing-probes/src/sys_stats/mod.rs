@@ -17,7 +17,6 @@ pub(crate) use self::readers::tick_ns;
 
 use self::memory_counters::MemoryCounters;
 use self::readers::StatReader;
-use crate::Root;
 use crate::limits::SYS_STATS_PERIOD_MS_MIN as PERIOD_MS_MIN;
 use crate::output::Output;
 use crate::polled_files::PolledFiles;
@@ -48,48 +47,42 @@ struct Schedule {
 }
 
 impl Schedule {
-    fn new(root: &Root, config: &SysStatsConfig) -> Self {
-        let configured = [
-            (Group::Meminfo, config.meminfo_period_ms),
-            (Group::Vmstat, config.vmstat_period_ms),
-            (Group::Stat, config.stat_period_ms),
-            (Group::Devfreq, config.devfreq_period_ms),
-            (Group::Cpufreq, config.cpufreq_period_ms),
-            (Group::Buddyinfo, config.buddyinfo_period_ms),
-            (Group::Diskstat, config.diskstat_period_ms),
-            (Group::Psi, config.psi_period_ms),
-            (Group::Thermal, config.thermal_period_ms),
-            (Group::Cpuidle, config.cpuidle_period_ms),
-            (Group::Gpufreq, config.gpufreq_period_ms),
-            (Group::Slab, config.slab_period_ms),
-        ];
-        let mut groups = Vec::new();
-        for (group, period_ms) in configured {
-            let period_ms = match period_ms {
-                None | Some(0) => continue,
-                Some(ms) if ms < PERIOD_MS_MIN => {
-                    root.warn(&format!(
-                        "sys_stats: a period of {ms} ms for {group:?} is raised to {PERIOD_MS_MIN} ms"
-                    ));
-                    PERIOD_MS_MIN
-                }
-                Some(ms) => ms,
-            };
-            groups.push((group, period_ms));
-        }
+    /// # Errors
+    /// Why nothing can be recorded.
+    fn new(config: &SysStatsConfig) -> Result<Self, String> {
+        let mut groups: Vec<_> = configured(config).collect();
+        groups.iter_mut().for_each(|(_, ms)| *ms = (*ms).max(PERIOD_MS_MIN));
         let Some(shortest) = groups.iter().map(|(_, ms)| *ms).min() else {
-            return Self::default();
+            return Ok(Self::default());
         };
         if let Some((group, ms)) = groups.iter().find(|(_, ms)| ms % shortest != 0) {
-            root.warn(&format!(
-                "sys_stats: nothing is recorded, since the period of {group:?}, {ms} ms, is no \
-                 multiple of the shortest, {shortest} ms"
+            return Err(format!(
+                "the period of {group:?}, {ms} ms, is no multiple of the shortest, {shortest} ms"
             ));
-            return Self::default();
         }
         groups.iter_mut().for_each(|(_, ms)| *ms /= shortest);
-        Self { period_ms: shortest, groups }
+        Ok(Self { period_ms: shortest, groups })
     }
+}
+
+/// The groups that a config asks for, with their periods, ms.
+fn configured(config: &SysStatsConfig) -> impl Iterator<Item = (Group, u32)> {
+    let configured = [
+        (Group::Meminfo, config.meminfo_period_ms),
+        (Group::Vmstat, config.vmstat_period_ms),
+        (Group::Stat, config.stat_period_ms),
+        (Group::Devfreq, config.devfreq_period_ms),
+        (Group::Cpufreq, config.cpufreq_period_ms),
+        (Group::Buddyinfo, config.buddyinfo_period_ms),
+        (Group::Diskstat, config.diskstat_period_ms),
+        (Group::Psi, config.psi_period_ms),
+        (Group::Thermal, config.thermal_period_ms),
+        (Group::Cpuidle, config.cpuidle_period_ms),
+        (Group::Gpufreq, config.gpufreq_period_ms),
+        (Group::Slab, config.slab_period_ms),
+    ];
+    let asked = |(group, period_ms): (Group, Option<u32>)| Some((group, period_ms?));
+    configured.into_iter().filter_map(asked).filter(|(_, period_ms)| *period_ms != 0)
 }
 
 impl Group {
@@ -131,9 +124,19 @@ impl Probe for SysStatsProbe {
 
     type Shared = PolledFiles;
 
+    fn check(config: &DataSourceConfig) -> Result<(), String> {
+        config.sys_stats_config.as_ref().map_or(Ok(()), |config| Schedule::new(config).map(drop))
+    }
+
     fn new(files: &mut PolledFiles, config: &DataSourceConfig) -> Self {
         let config = config.sys_stats_config.clone().unwrap_or_default();
-        let schedule = Schedule::new(files.root(), &config);
+        for (group, ms) in configured(&config).filter(|(_, ms)| *ms < PERIOD_MS_MIN) {
+            files.root().warn(&format!(
+                "sys_stats: a period of {ms} ms for {group:?} is raised to {PERIOD_MS_MIN} ms"
+            ));
+        }
+        // What `check` refuses does not come here.
+        let schedule = Schedule::new(&config).unwrap_or_default();
         for (group, _) in &schedule.groups {
             group.polled_files().iter().for_each(|path| files.open(path));
         }

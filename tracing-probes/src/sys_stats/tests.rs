@@ -209,8 +209,15 @@ fn periods_are_multiples_of_the_shortest_or_nothing_is_read() {
         stat_period_ms: Some(stat),
         ..Default::default()
     };
-    assert_eq!(probe(&world, config(1000, 1500)).period(), None);
-    assert_eq!(world.log().len(), 1);
+    let check = |config: SysStatsConfig| {
+        let sys_stats_config = Some(config);
+        SysStatsProbe::check(&DataSourceConfig { sys_stats_config, ..Default::default() })
+    };
+    let why = check(config(1000, 1500)).unwrap_err();
+    assert_eq!(why, "the period of Stat, 1500 ms, is no multiple of the shortest, 1000 ms");
+    // Both are raised to the shortest period.
+    assert_eq!(check(config(3, 7)), Ok(()));
+    assert_eq!(check(config(300, 100)), Ok(()));
     let mut three = probe(&world, config(300, 100));
     assert_eq!(three.period().unwrap().as_millis(), 100);
     let groups: Vec<_> = (0..4)

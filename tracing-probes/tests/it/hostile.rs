@@ -5,7 +5,7 @@ use std::fs;
 
 use abi::ipc::port::ConsumerPort;
 use client::connection::{Attachment, Connection, Received, SocketConnection};
-use client::consumer::Consumer;
+use client::consumer::{Consumer, Waited};
 use client::producer::Producer;
 use daemon::in_process::InProcessService;
 use daemon::serve::{Server, ServerOptions, service_config};
@@ -13,8 +13,8 @@ use os::socket::Address;
 use protos::consumer_port::Request;
 use protos::{
     DataSourceConfig, EnableTracingRequest, FlushRequest, GetTraceStatsRequest,
-    GetTraceStatsResponse, LossLedgerReason, SysStatsConfig, TraceConfig, TraceConfigBufferConfig,
-    TraceConfigDataSource, TracePacket, TracePacketData,
+    GetTraceStatsResponse, LossLedgerReason, ObservableEventsType, SysStatsConfig, TraceConfig,
+    TraceConfigBufferConfig, TraceConfigDataSource, TracePacket, TracePacketData,
 };
 use protozero::Message;
 
@@ -163,4 +163,24 @@ fn thousands_of_sources_and_flushes_of_one_consumer() {
     let counted = world.service.handle().stats();
     assert_eq!((counted.cut_slow, counted.cut_broken, counted.faults), (0, 0, 0), "{counted:?}");
     drop((world.producer, world.directory));
+}
+
+/// A config that a source can record nothing for: the ledger of its session says so.
+#[test]
+fn a_source_that_would_record_nothing() {
+    let _alone = super::alone();
+    let world = World::new();
+    let mut consumer = Consumer::connect(&world.consumers).unwrap();
+    let mut config = config(1, Some(1000));
+    let source = config.data_sources[0].config.as_mut().unwrap();
+    source.sys_stats_config.as_mut().unwrap().stat_period_ms = Some(1500);
+    let kinds = [ObservableEventsType::TYPE_ALL_DATA_SOURCES_STARTED];
+    consumer.observe_events(&kinds).unwrap();
+    consumer.enable_tracing(&config, None).unwrap();
+    let is_start = |waited: &Waited| matches!(waited, Waited::Event(event) if event.all_data_sources_started == Some(true));
+    while !is_start(&consumer.wait(Some(FOREVER)).unwrap()) {}
+    let entries = consumer.get_trace_stats().unwrap().loss_ledger.unwrap_or_default().entries;
+    assert_eq!(entries.len(), 1, "{entries:?}");
+    assert_eq!(entries[0].reason, Some(LossLedgerReason::REASON_INSTANCE_REFUSED));
+    assert_eq!(entries[0].data_source_name.as_deref(), Some("linux.sys_stats"));
 }
