@@ -159,8 +159,7 @@ pub fn reset_ftrace() -> Vec<String> {
 }
 
 /// Serves all sources below `root` to a running service until `stop` returns; connects again
-/// whenever the service goes away. `waiting` is called if there is no service yet, and `ready` once the service
-/// knows all sources.
+/// whenever the service goes away. `ready` is called once the service knows all sources.
 ///
 /// # Errors
 /// If the service's address is not valid.
@@ -168,7 +167,6 @@ pub fn run(
     options: ProducerOptions,
     root: &Root,
     ftrace: FtraceOptions,
-    waiting: impl FnOnce(),
     ready: impl FnOnce() + Send,
     stop: impl FnOnce(),
 ) -> Result<(), ProducerError> {
@@ -179,9 +177,6 @@ pub fn run(
         ready();
         stop();
         return Ok(());
-    }
-    if !producer.is_connected() {
-        waiting();
     }
     std::thread::scope(|scope| {
         let (running, stopped) = std::sync::mpsc::channel::<()>();

@@ -378,6 +378,23 @@ fn probes_say_that_they_wait_for_a_service() {
         std::io::Read::read_exact(probes.child.stdout.as_mut().unwrap(), &mut byte).unwrap();
         probes.signal(signal);
         let ran = probes.end().good();
-        assert_eq!(ran.stderr, "", "it is printed once");
+        let lines: Vec<_> = ran.stderr.lines().collect();
+        let [line] = lines[..] else { panic!("it is printed once: {ran:?}") };
+        assert!(line.ends_with("] traced_probes: Connected to the tracing service"), "{line}");
     }
+}
+
+/// The log tells that the service is gone, and that it came back.
+#[test]
+fn probes_say_that_they_lost_the_service() {
+    let world = World::new();
+    let traced = world.traced();
+    let mut probes = world.start("tracebox traced_probes");
+    probes.read_until("Connected to the tracing service");
+    traced.signal(Signal::TERM);
+    traced.end().good();
+    probes.read_until("The tracing service closed the connection");
+    probes.read_until("No tracing service at ");
+    let _traced = world.traced();
+    probes.read_until("Connected to the tracing service");
 }

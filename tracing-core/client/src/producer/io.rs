@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::connection::{ConnectionEnd, Link, ProducerConnection, Stepped};
 use super::event::SourceEvent;
+use super::options::{ConnectionEvent, ProducerError};
 use super::shared::Shared;
 use crate::connection::SocketConnection;
 use crate::write::Park;
@@ -99,6 +100,9 @@ impl Io {
                 if end == ConnectionEnd::Finished {
                     break;
                 }
+                let closed =
+                    if accepted { ConnectionEvent::Closed } else { ConnectionEvent::Refused };
+                self.tell(&closed);
                 pause = backoff.pause_after_loss(accepted, since.elapsed());
             }
             if self.again.is_none() || !self.pause(pause) {
@@ -117,16 +121,36 @@ impl Io {
 
     /// One attempt. A service whose queue stays full counts as absent.
     fn connect(&self) -> Option<Link> {
-        connect(self.again.as_ref()?, QUEUE_WAIT).ok()
+        let address = self.again.as_ref()?;
+        match connect(address, QUEUE_WAIT) {
+            Ok(link) => Some(link),
+            Err(error) => {
+                let error = ProducerError::Connect { address: address.to_string(), error };
+                self.tell(&ConnectionEvent::Failed(error));
+                None
+            }
+        }
+    }
+
+    fn tell(&self, event: &ConnectionEvent) {
+        if let Some(hook) = &self.shared.options.on_connection {
+            hook.call(event);
+        }
     }
 
     /// Serves one connection. Returns why it ended, and whether the service accepted the producer.
     fn serve(&self, link: Link) -> (ConnectionEnd, bool) {
         let park = Arc::new(ParkThread::default());
         let mut connection = ProducerConnection::new(Arc::clone(&self.shared), link, park);
+        let mut is_told = false;
         let end = if connection.begin() {
             loop {
-                if let Stepped::Ended(end) = connection.step(None) {
+                let stepped = connection.step(None);
+                if !is_told && connection.is_accepted() {
+                    is_told = true;
+                    self.tell(&ConnectionEvent::Accepted);
+                }
+                if let Stepped::Ended(end) = stepped {
                     break end;
                 }
             }

@@ -31,7 +31,9 @@ use std::time::Duration;
 use protos::DataSourceDescriptor;
 
 use self::event::SourceEvent;
-pub use self::options::{ProducerError, ProducerOptions, Scraping};
+pub use self::options::{
+    ConnectionEvent, ConnectionHook, ProducerError, ProducerOptions, Scraping,
+};
 pub use self::polled::PolledProducer;
 use self::shared::{Control, Shared};
 pub use self::startup::{StartupAbort, StartupCallback, StartupEvent, StartupOptions};

@@ -33,6 +33,8 @@ pub struct ProducerOptions {
     pub batch_commits_ms: u32,
     /// Connect again, for ever, when no service listens or the connection is lost.
     pub reconnect: bool,
+    /// Told what happens to the connection, for a log. A [`PolledProducer`](super::PolledProducer) ignores it.
+    pub on_connection: Option<ConnectionHook>,
     /// The name and version of the library that the producer uses, which users see.
     pub sdk_version: String,
     /// Whether the service may read chunks that writers have not committed.
@@ -47,6 +49,42 @@ pub struct ProducerOptions {
     /// with [`own_memory`](Self::own_memory); sizes that services refuse are rounded up. A
     /// [`PolledProducer`](super::PolledProducer) ignores it.
     pub startup: Option<StartupOptions>,
+}
+
+/// What happens to the connection of a producer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConnectionEvent {
+    /// The service has accepted the producer.
+    Accepted,
+    /// No connection was made, and the next attempt will come. It is [`ProducerError::Connect`].
+    Failed(ProducerError),
+    /// The service closed the connection before it accepted the producer, or refused it.
+    Refused,
+    /// The service closed the connection after it had accepted the producer.
+    Closed,
+}
+
+/// Called on the thread of the connection with each [`ConnectionEvent`], failures of all attempts included. It must
+/// return soon, as the service waits for that thread.
+#[derive(Clone)]
+pub struct ConnectionHook(Arc<dyn Fn(&ConnectionEvent) + Send + Sync>);
+
+impl ConnectionHook {
+    /// Calls `hook`.
+    pub fn new(hook: impl Fn(&ConnectionEvent) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(hook))
+    }
+
+    pub(super) fn call(&self, event: &ConnectionEvent) {
+        (self.0)(event);
+    }
+}
+
+impl fmt::Debug for ConnectionHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConnectionHook").finish_non_exhaustive()
+    }
 }
 
 /// Whether the service may copy chunks that writers hold, after a flush, when a session ends, and when the producer
@@ -72,6 +110,7 @@ impl ProducerOptions {
             page_bytes_hint: 0,
             batch_commits_ms: 0,
             reconnect: true,
+            on_connection: None,
             sdk_version: concat!("tracing-core ", env!("CARGO_PKG_VERSION"), " (Rust)").into(),
             scraping: Scraping::Default,
             own_memory: false,

@@ -115,6 +115,35 @@ fn only_some_requests_wait_for_a_service() {
     assert_eq!(fences.iter().filter(|wait| wait.is_closed()).count(), 1000 - 256);
 }
 
+/// Options whose events come out of the receiver.
+fn told() -> (ProducerOptions, std::sync::mpsc::Receiver<ConnectionEvent>) {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let mut options = ProducerOptions::new("test");
+    let hook = move |event: &ConnectionEvent| _ = sender.send(event.clone());
+    options.on_connection = Some(ConnectionHook::new(hook));
+    (options, receiver)
+}
+
+/// A program can say why it records nothing.
+#[test]
+fn what_happens_to_the_connection_is_told() {
+    for (service, expected) in [
+        (Leaving::new(), vec![ConnectionEvent::Accepted, ConnectionEvent::Closed]),
+        (Leaving::answering(None), vec![ConnectionEvent::Refused]),
+    ] {
+        let (options, events) = told();
+        let producer = Producer::attach(Box::new(service), options).unwrap();
+        assert!(producer.wait_ended(Duration::MAX));
+        assert_eq!(events.try_iter().collect::<Vec<_>>(), expected);
+    }
+    let (mut options, events) = told();
+    options.address = Some(Address::parse("/nowhere/socket").unwrap());
+    let _producer = Producer::connect(options).unwrap();
+    let Ok(ConnectionEvent::Failed(error)) = events.recv() else { panic!("no failure") };
+    let text = error.to_string();
+    assert!(text.starts_with("cannot connect to /nowhere/socket: No such file"), "{text}");
+}
+
 /// The longest time there is, which no clock can be advanced by.
 #[test]
 fn a_wait_for_ever_ends_with_the_producer() {

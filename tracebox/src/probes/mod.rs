@@ -1,12 +1,15 @@
 //! The built-in data sources: `traced_probes` offers them to a running service, `tracebox` to its own.
 
 use std::ffi::OsString;
+use std::io::{self, ErrorKind};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 use tracing_core::abi::ipc::port::ProducerPort;
+use tracing_core::abi::sync::lock;
 use tracing_core::client::connection::Connection;
-use tracing_core::client::producer::Producer;
+use tracing_core::client::producer::{ConnectionEvent, ConnectionHook, Producer, ProducerError};
 use tracing_probes::{FtraceOptions, Root};
 
 use crate::background::{self, Started};
@@ -108,10 +111,6 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     }
     let interrupts = InterruptQueue::catch_signals()?;
     let mut notified = Ok(());
-    let waiting = || {
-        let address = tracing_core::os::socket::defaults().producer;
-        log(&format!("No tracing service at {} yet: waiting for one", address.display()));
-    };
     let ready = || {
         if let Some(fd) = std::env::var_os("TRACED_PROBES_NOTIFY_FD") {
             notified = background::notify(fd, b"1").context("TRACED_PROBES_NOTIFY_FD");
@@ -128,10 +127,11 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     let mut ftrace = FtraceOptions::default();
     ftrace.keeps_kptr_restrict = args.keep_kptr_restrict;
     ftrace.shows_pointers = args.kernel_pointers;
-    let options = tracing_probes::options();
+    let mut options = tracing_probes::options();
+    options.on_connection = Some(connection_log());
     // Parts of its warnings are from configs: the log escapes what is hidden in them.
     let root = Root::at("/", log);
-    tracing_probes::run(options, &root, ftrace, waiting, ready, stop).context("cannot run")?;
+    tracing_probes::run(options, &root, ftrace, ready, stop).context("cannot run")?;
     notified?;
     Ok(0)
 }
@@ -139,3 +139,46 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
 fn log(line: &str) {
     console::log(&format!("[{}] traced_probes: {line}", console::clock()));
 }
+
+/// Logs what happens to the connection. The attempts to connect have no end: one that fails as the one before is left
+/// out.
+fn connection_log() -> ConnectionHook {
+    let last = Mutex::new(String::new());
+    ConnectionHook::new(move |event| {
+        let Some(line) = connection_line(event) else { return };
+        let mut last = lock(&last);
+        if *last != line {
+            log(&line);
+            *last = line;
+        }
+    })
+}
+
+fn connection_line(event: &ConnectionEvent) -> Option<String> {
+    let line = match event {
+        ConnectionEvent::Accepted => "Connected to the tracing service".to_owned(),
+        ConnectionEvent::Failed(failure @ ProducerError::Connect { address, error }) => {
+            match io::Error::from_raw_os_error(error.errno).kind() {
+                ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+                    format!("No tracing service at {address} yet: waiting for one")
+                }
+                ErrorKind::WouldBlock => {
+                    format!("The tracing service at {address} takes no connection: trying again")
+                }
+                _ => format!("{failure}: trying again"),
+            }
+        }
+        ConnectionEvent::Refused => {
+            "The tracing service refuses these data sources, as its log says: trying again"
+                .to_owned()
+        }
+        ConnectionEvent::Closed => {
+            "The tracing service closed the connection: trying again".to_owned()
+        }
+        _ => return None,
+    };
+    Some(line)
+}
+
+#[cfg(test)]
+mod tests;
