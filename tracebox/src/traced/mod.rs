@@ -66,6 +66,9 @@ struct Traced {
     enable_relay_endpoint_on: Vec<String>,
 }
 
+/// The variables that name the sockets: producers', consumers'.
+const ADDRESSES: [&str; 2] = ["PERFETTO_PRODUCER_SOCK_NAME", "PERFETTO_CONSUMER_SOCK_NAME"];
+
 /// Who may connect to the socket files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Permissions {
@@ -151,8 +154,26 @@ fn listen(
     descriptors: u64,
 ) -> Result<(Server, Vec<PathBuf>), Failure> {
     let passed = systemd::listen_fds().context("sockets that were passed")?;
-    let (mut server, listening, folders) =
-        if passed.is_empty() { bind(permissions)? } else { inherit(passed)? };
+    let (mut server, listening, folders) = if passed.is_empty() {
+        bind(permissions)?
+    } else {
+        if permissions.is_some() {
+            return Err(Failure::new(
+                "--set-socket-permissions: the service manager has opened the sockets; with systemd set SocketGroup= \
+                 and SocketMode= in traced-producer.socket and traced-consumer.socket",
+            ));
+        }
+        if ADDRESSES
+            .iter()
+            .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+        {
+            let [producers, consumers] = ADDRESSES;
+            log(format_args!(
+                "{producers} and {consumers} have no effect: the service manager has opened the sockets"
+            ));
+        }
+        inherit(passed)?
+    };
     server.stop_on_signals().context("cannot catch signals")?;
     // A script that reads this line may send a signal at once: signals are caught by now.
     log(format_args!("Started traced, {listening}, up to {descriptors} descriptors"));

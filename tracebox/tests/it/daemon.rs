@@ -142,15 +142,13 @@ fn the_service_manager_is_told_of_the_start() {
     assert_eq!(manager.recv(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }
 
-/// As systemd does it: the sockets are open before `traced` starts, as descriptors 3 and 4.
-#[test]
-fn sockets_that_were_passed() {
+/// `line`, as systemd starts it: the sockets are open before, as descriptors 3 and 4.
+fn with_sockets_passed(world: &World, line: &str) -> std::process::Command {
     use std::os::fd::OwnedFd;
-    let world = World::new();
     let listen = |name: &str| {
         OwnedFd::from(std::os::unix::net::UnixListener::bind(world.path(name)).unwrap())
     };
-    let traced = world.command("traced");
+    let traced = world.command(line);
     let mut command = std::process::Command::new("sh");
     let script = "exec 3<&0 4<&1 </dev/null >/dev/null; LISTEN_PID=$$ exec \"$@\"";
     command.args(["-c", script, "sh"]).arg(traced.get_program()).args(traced.get_args());
@@ -161,12 +159,29 @@ fn sockets_that_were_passed() {
     command.env("LISTEN_FDS", "2").env("LISTEN_FDNAMES", "traced-consumer:traced-producer");
     command.stdin(listen("consumer")).stdout(listen("producer"));
     command.stderr(std::process::Stdio::piped());
-    let mut traced = Daemon::new(command.spawn().unwrap());
+    command
+}
+
+#[test]
+fn sockets_that_were_passed() {
+    let world = World::new();
+    let mut traced = Daemon::new(with_sockets_passed(&world, "traced").spawn().unwrap());
+    traced.read_until("SOCK_NAME have no effect: the service manager has opened the sockets");
     traced.read_until("passed");
     world.run("perfetto --query").good();
     traced.signal(Signal::TERM);
     assert!(traced.child.wait().unwrap().success());
     assert!(world.path("producer").exists(), "the service manager owns the socket files");
+}
+
+/// The service manager owns the files of the sockets, so an option about them would be ignored.
+#[test]
+fn permissions_of_sockets_that_were_passed() {
+    let world = World::new();
+    let line = "traced --set-socket-permissions 0:0666:0:0660";
+    let child = with_sockets_passed(&world, line).spawn().unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    ran.failed(1, "set SocketGroup= and SocketMode= in traced-producer.socket");
 }
 
 /// What the kernel says of a process.
