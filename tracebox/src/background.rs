@@ -96,10 +96,20 @@ pub fn leave() -> Result<(), Failure> {
 /// In the second process: tells the first one that it has started, `all` that it was to record or a part of it, and
 /// closes stdout and stderr.
 pub fn tell(all: bool) {
+    tell_and_write_to(all, null());
+}
+
+/// What [`tell_and_write_to`] needs, for a program that may not open it later.
+#[must_use]
+pub fn null() -> Option<File> {
+    OpenOptions::new().write(true).open("/dev/null").ok()
+}
+
+/// As [`tell`]; stdout and stderr are `null` from now on.
+pub fn tell_and_write_to(all: bool, null: Option<File>) {
     let _ = std::io::stdout().write_all(if all { b"0" } else { b"1" });
     let _ = std::io::stdout().flush();
-    let null = OpenOptions::new().write(true).open("/dev/null");
-    if let Ok(null) = null {
+    if let Some(null) = null {
         // If it fails the streams stay open, and a script that waits for their end goes on waiting.
         let _ = rustix::stdio::dup2_stdout(&null);
         let _ = rustix::stdio::dup2_stderr(&null);

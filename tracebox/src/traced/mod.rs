@@ -115,9 +115,10 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     if let Some(fd) = std::env::var_os("TRACED_NOTIFY_FD") {
         background::notify(fd, b"1").context("TRACED_NOTIFY_FD")?;
     }
+    // Opened now: it may open no device when it is confined.
+    let null = background::null();
     if args.background {
         background::leave()?;
-        background::tell(true);
     }
     // The socket is closed at once: a service with a hole could send to all services of root with it. The manager sees
     // the process end.
@@ -126,6 +127,10 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
         log("Not confined: it keeps all rights of its user");
     } else {
         log(confine(&Folders { traces, sockets }, privileges));
+    }
+    if args.background {
+        // The user has seen by now what it may write.
+        background::tell_and_write_to(true, null);
     }
     server.run().context("the service ended")?;
     Ok(0)

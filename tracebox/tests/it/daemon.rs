@@ -104,6 +104,8 @@ fn in_the_background() {
     let world = World::new();
     let ran = world.run("traced --background").good();
     let pid = Pid::from_raw(ran.text().trim().parse().unwrap()).unwrap();
+    // Before it leaves the terminal, it says where consumers may have files created.
+    assert!(ran.stderr.contains("onfined"), "{ran:?}");
     world.run("perfetto --query").good();
     world.run("traced --background").failed(1, "another service is running there");
     kill_process(pid, Signal::TERM).unwrap();
