@@ -28,8 +28,26 @@ const APPLETS: &[(&str, Program, &str)] = &[
     ("man", manual::man, "prints a manual page: `man perfetto | man -l -`"),
 ];
 
-/// Programs of the C++ tracebox that this version does not have.
-const ABSENT: &[&str] = &["traced_relay", "traced_perf", "websocket_bridge"];
+/// Programs of Perfetto that this version does not have, and what to do without.
+const ABSENT: &[(&str, &str)] = &[
+    ("traced_relay", "record on each machine by itself"),
+    (
+        "traced_perf",
+        "that of the C++ tools can connect to this traced, for the data source linux.perf",
+    ),
+    ("heap_profile", "heapprofd of the C++ tools can connect to this traced"),
+    ("websocket_bridge", "record here, and open the file in https://ui.perfetto.dev"),
+    ("open_trace_in_ui", "open the file in https://ui.perfetto.dev"),
+    (
+        "traceconv",
+        "`tracebox trace print FILE` prints what `traceconv text` does, and the C++ traceconv reads these files",
+    ),
+    ("trace_processor", TRACE_PROCESSOR),
+    ("trace_processor_shell", TRACE_PROCESSOR),
+];
+
+const TRACE_PROCESSOR: &str = "that of the C++ tools reads these files; `tracebox stats FILE` and `tracebox trace \
+                               events --json FILE` need no SQL";
 
 /// Runs the program that `args` ask for; the first of them is the name it was called by.
 #[must_use]
@@ -84,8 +102,8 @@ fn dispatch(args: &[OsString]) -> (String, Ending) {
         let ending = program(&name, &words[1..]);
         return (name, ending);
     }
-    if let Some(name) = ABSENT.iter().find(|name| first == *name) {
-        let failure = Failure::new(format_args!("{name} is not part of this version"));
+    if let Some((name, advice)) = ABSENT.iter().find(|(name, _)| first == name) {
+        let failure = Failure::new(format_args!("{name} is not part of this version: {advice}"));
         return (own, Err(failure));
     }
     let ending = match first.to_str() {

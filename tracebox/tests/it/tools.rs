@@ -199,6 +199,26 @@ fn versions_and_help() {
     assert_eq!(world.run("tracebox").code, Some(1));
 }
 
+/// Who knows the programs of Perfetto learns which are not here, and what stands in for them.
+#[test]
+fn programs_that_are_not_here() {
+    let world = World::new();
+    for (line, advice) in [
+        ("traceconv json t out", "`tracebox trace print FILE`"),
+        ("trace_processor t", "`tracebox stats FILE`"),
+        ("trace_processor_shell t", "reads these files"),
+        ("open_trace_in_ui t", "https://ui.perfetto.dev"),
+        ("websocket_bridge", "https://ui.perfetto.dev"),
+        ("traced_perf", "linux.perf"),
+        ("traced_relay", "on each machine"),
+    ] {
+        let ran = world.run(&format!("tracebox {line}"));
+        ran.failed(1, advice);
+        let ran = world.run(&format!("tracebox {line}"));
+        ran.failed(1, "is not part of this version: ");
+    }
+}
+
 #[test]
 fn manual_pages_and_completions() {
     let world = World::new();
