@@ -91,7 +91,8 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
         console::answer(VERSION)?;
         return Ok(0);
     }
-    if args.reset_ftrace || args.cleanup_after_crash {
+    // The second process of --background does not reset what the first one did.
+    if (args.reset_ftrace || args.cleanup_after_crash) && !background::is_child() {
         let failures = tracing_probes::reset_ftrace();
         for failure in &failures {
             console::log(&format!("[{}] {name}: {failure}", console::clock()));

@@ -401,6 +401,23 @@ fn probes_say_that_they_wait_for_a_service() {
     }
 }
 
+/// The kernel is reset by the first of the two processes, and what it could not reset is printed once.
+#[test]
+fn probes_in_the_background_reset_the_kernel_once() {
+    let world = World::new();
+    let mut traced = world.spawn(world.command("traced --set-socket-permissions 0:0666:0:0666"));
+    traced.read_until("listening on");
+    let line = "tracebox traced_probes --reset-ftrace --background";
+    let ran = Ran::from(world.command_of_nobody(line).output().unwrap()).good();
+    kill_process(Pid::from_raw(ran.text().trim().parse().unwrap()).unwrap(), Signal::TERM).unwrap();
+    let lines = ran.stderr.lines().filter_map(|line| line.split_once("traced_probes: "));
+    let mut texts: Vec<_> = lines.map(|(_, text)| text).collect();
+    let all = texts.len();
+    texts.sort_unstable();
+    texts.dedup();
+    assert_eq!(texts.len(), all, "{ran:?}");
+}
+
 /// The log tells that the service is gone, and that it came back.
 #[test]
 fn probes_say_that_they_lost_the_service() {
