@@ -15,7 +15,7 @@ mod system;
 mod tests;
 
 use std::os::fd::AsFd;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use abi::map::SortedMap;
@@ -146,13 +146,8 @@ impl DataSource for FtraceSource {
         let writer = instance.trace_writer(policy(instance));
         let (started, has_started) = sync_channel(1);
         inbox.start(key, instance.clone(), Starting { writer, started });
-        match has_started.recv_timeout(START_WAIT) {
-            Ok(true) => {}
-            Ok(false) => instance.refuse(),
-            Err(_) => root.warn(&format!(
-                "{NAME}: the kernel did not answer within {} s; an instance may record later, or nothing",
-                START_WAIT.as_secs()
-            )),
+        if !wait_started(root, &has_started, START_WAIT) {
+            instance.refuse();
         }
     }
 
@@ -163,6 +158,17 @@ impl DataSource for FtraceSource {
     fn stop(&mut self, instance: &Instance, done: Ack) {
         self.instances.stop(instance, done);
     }
+}
+
+/// Whether the kernel records. One that has not answered in time counts as one that does not: events may be missing.
+fn wait_started(root: &Root, has_started: &Receiver<bool>, wait: Duration) -> bool {
+    has_started.recv_timeout(wait).unwrap_or_else(|_| {
+        root.warn(&format!(
+            "{NAME}: the kernel did not answer within {} s; an instance may record later, or nothing",
+            wait.as_secs()
+        ));
+        false
+    })
 }
 
 /// The thread.

@@ -1,5 +1,5 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{channel, sync_channel};
 use std::time::Duration;
 
 use abi::ids::InstanceId;
@@ -21,7 +21,7 @@ use super::super::controller::System as _;
 use super::super::symbols::Restrict as _;
 use super::super::table::kind::Pointers;
 use super::system::{Linux, release};
-use super::{FtraceOptions, FtraceSource, NAME, claim, descriptor, hard_reset};
+use super::{FtraceOptions, FtraceSource, NAME, claim, descriptor, hard_reset, wait_started};
 use crate::boost::Boosts;
 use crate::instances::policy;
 use crate::tests::World;
@@ -29,6 +29,21 @@ use crate::tests::World;
 fn instance(id: u64, policy: Option<ConfiguredPolicy>) -> Instance {
     let config = DataSourceConfig { buffer_exhausted_policy: policy, ..Default::default() };
     Instance::detached(InstanceId::new(id), config)
+}
+
+/// The service is told that an instance records only if it does.
+#[test]
+fn a_kernel_that_does_not_answer_counts_as_one_that_does_not_record() {
+    let world = World::new();
+    for answer in [true, false] {
+        let (started, has_started) = sync_channel(1);
+        started.send(answer).unwrap();
+        assert_eq!(wait_started(&world.root, &has_started, Duration::ZERO), answer);
+    }
+    assert_eq!(world.log(), [""; 0]);
+    let (_started, has_started) = sync_channel(1);
+    assert!(!wait_started(&world.root, &has_started, Duration::ZERO));
+    assert!(world.log()[0].contains("did not answer"));
 }
 
 /// A machine without tracefs: every instance is refused and answered, and the end waits for nothing.
