@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use protos::TraceConfig;
+use protozero::Message as _;
 use protozero::dynamic::{DynamicMessage, Pool};
 
 /// Blocks of text format in a document, each with the line it begins in.
@@ -45,6 +47,36 @@ fn every_example_is_read_and_printed_alike() {
         }
     }
     assert!(count >= 2, "the documents have examples");
+}
+
+/// The configs to begin with can be recorded with our data sources, and pages name them.
+#[test]
+fn every_config_can_be_recorded() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |path: &Path| std::fs::read_to_string(path).unwrap();
+    let page = read(&root.join("docs/command-line.md"));
+    let pool = Pool::decode(protos::FILE_DESCRIPTOR_SET).unwrap();
+    let mut count = 0;
+    for entry in std::fs::read_dir(root.join("docs/configs")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let message = pool.message("perfetto.protos.TraceConfig").unwrap();
+        let config = DynamicMessage::from_text(message, read(&path))
+            .unwrap_or_else(|errors| panic!("{name}\n{errors}"));
+        let config = TraceConfig::decode(&config.encode()).unwrap();
+        assert!(!config.data_sources.is_empty(), "{name}");
+        for source in config.data_sources.iter().map(|source| source.config.as_ref().unwrap()) {
+            assert!(tracing_probes::NAMES.contains(&source.name.as_deref().unwrap()), "{name}");
+            assert!((source.target_buffer.unwrap_or(0) as usize) < config.buffers.len(), "{name}");
+        }
+        assert!(page.contains(&format!("(configs/{name})")), "{name}");
+        count += 1;
+    }
+    assert_eq!(count, 2);
+    // Without the comment that begins the file.
+    let flight = read(&root.join("docs/configs/flight.pbtx"));
+    let flight = &flight[flight.find("buffers").unwrap()..];
+    assert!(page.contains(flight), "the page shows this config");
 }
 
 #[test]
