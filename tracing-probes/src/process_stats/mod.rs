@@ -135,7 +135,9 @@ impl Probe for ProcessStatsProbe {
         let mut new = Vec::new();
         for pid in pids {
             let changes = self.changes(pid);
-            if !self.described.contains(&pid) && !self.without_memory.contains(&pid) {
+            // A thread of the kernel has no memory, but may have CPU times, and these need a name.
+            let is_written = !self.without_memory.contains(&pid) || !changes.is_empty();
+            if is_written && !self.described.contains(&pid) {
                 new.push(pid);
             }
             if !changes.is_empty() {

@@ -56,6 +56,34 @@ fn stats(packet: protos::TracePacket) -> ProcessStats {
     }
 }
 
+/// Threads of the kernel have CPU times, and so a name, also those that the scan did not see.
+#[test]
+fn threads_of_the_kernel_with_cpu_times_are_described() {
+    let world = world();
+    world.put("proc/2/stat", "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 3 4 0 0 20 0 1 0 5 0 0");
+    let mut probe = probe(
+        &world,
+        ProcessStatsConfig {
+            proc_stats_poll_ms: Some(1000),
+            record_process_runtime: Some(true),
+            ..Default::default()
+        },
+    );
+    let mut out = Packets::default();
+    probe.tick(&mut out);
+    let mut packets = out.take();
+    let measured: Vec<_> = stats(packets.remove(1)).processes.iter().map(|p| p.pid).collect();
+    assert_eq!(measured, [Some(2), Some(42)]);
+    let described = tree(packets.remove(0)).processes;
+    let pids: Vec<_> = described.iter().map(|process| process.pid).collect();
+    assert_eq!(pids, measured);
+    assert_eq!(described[0].cmdline, ["kthreadd"]);
+    // Once is enough.
+    world.put("proc/2/stat", "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 3 5 0 0 20 0 1 0 5 0 0");
+    probe.tick(&mut out);
+    assert_eq!(stats(out.one()).processes.len(), 1);
+}
+
 #[test]
 fn status_with_an_odd_name() {
     let status = Status::parse(
