@@ -158,7 +158,7 @@ fn listen(
     permissions: Option<Permissions>,
     descriptors: u64,
 ) -> Result<(Server, Vec<PathBuf>), Failure> {
-    let passed = systemd::listen_fds().context("sockets that were passed")?;
+    let passed = systemd::listen_fds().map_err(|error| passed_failure(&error))?;
     let (mut server, listening, folders) = if passed.is_empty() {
         bind(permissions)?
     } else {
@@ -288,6 +288,17 @@ fn bind(permissions: Option<Permissions>) -> Result<Listening, Failure> {
     }
     let (producer, consumer) = (sockets.producer.display(), sockets.consumer.display());
     Ok((server, format!("listening on {producer} {consumer}"), folders))
+}
+
+/// Why the sockets that were passed cannot be taken.
+fn passed_failure(error: &OsError) -> Failure {
+    let advice = match error.errno {
+        libc::ENOSYS => {
+            "; this kernel is older than Linux 5.6, which can take them: start traced without the socket units"
+        }
+        _ => "",
+    };
+    Failure::new(format_args!("sockets that were passed: {error}{advice}"))
 }
 
 /// Why it cannot listen, and what to do.

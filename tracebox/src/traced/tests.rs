@@ -61,6 +61,13 @@ fn failures_to_listen_say_what_to_do() {
     assert_eq!(text, "chown: Operation not permitted (os error 1); only root");
 }
 
+#[test]
+fn an_old_kernel_is_named() {
+    let failure = |errno| passed_failure(&OsError::new("pidfd_open", errno)).text;
+    assert!(failure(libc::ENOSYS).contains("older than Linux 5.6"), "{}", failure(libc::ENOSYS));
+    assert!(!failure(libc::EPERM).contains("Linux"), "{}", failure(libc::EPERM));
+}
+
 /// Users may have parts of the memory, and of little memory together more than all.
 #[test]
 fn little_memory_is_told() {

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, Parser};
+use rustix::io::Errno;
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 
 use crate::cli;
 use crate::console;
@@ -75,6 +77,10 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
         None => std::env::current_exe().context("cannot find this program")?,
     };
     let program = unit_path(&program)?;
+    // Otherwise the units are for another machine.
+    if args.root == Path::new("/") {
+        check_kernel(take_descriptor())?;
+    }
     for (file, text) in FILES {
         let path = args.root.join(file);
         let folder = path.parent().unwrap_or(&args.root);
@@ -86,6 +92,23 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     }
     console::log(NEXT);
     Ok(0)
+}
+
+/// As `traced` takes the sockets of its units.
+fn take_descriptor() -> rustix::io::Result<()> {
+    let own = pidfd_open(getpid(), PidfdFlags::empty())?;
+    pidfd_getfd(&own, 2, PidfdGetfdFlags::empty()).map(drop)
+}
+
+fn check_kernel(taken: rustix::io::Result<()>) -> Result<(), Failure> {
+    match taken {
+        Err(Errno::NOSYS) => Err(Failure::new(
+            "with these units traced needs Linux 5.6 or later, to take over the sockets that systemd opens: on this \
+             machine start it by hand, with `traced --background`",
+        )),
+        // Other failures, as those of a sandbox, do not concern the units.
+        _ => Ok(()),
+    }
 }
 
 /// The path as it stands in a unit.

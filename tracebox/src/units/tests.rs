@@ -25,6 +25,15 @@ fn paths_of_programs() {
     }
 }
 
+/// Units that cannot work are not written.
+#[test]
+fn units_need_a_kernel_that_passes_descriptors() {
+    let text = check_kernel(Err(Errno::NOSYS)).unwrap_err().text;
+    assert!(text.contains("Linux 5.6"), "{text}");
+    assert_eq!(check_kernel(Err(Errno::PERM)), Ok(()));
+    assert_eq!(check_kernel(Ok(())), Ok(()));
+}
+
 #[test]
 fn services_start_the_program() {
     for (unit, applet) in [("traced.service", "traced"), ("traced-probes.service", "traced_probes")]
