@@ -44,7 +44,7 @@ struct ManualArgs {
     /// The program: tracebox, perfetto, tracebox-record and so on
     #[arg(value_name = "PROGRAM", default_value = "tracebox")]
     program: String,
-    /// Write all pages into this directory
+    /// Write all pages into man1 and man8 of this directory, which are made if they are missing
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "program")]
     all: Option<PathBuf>,
 }
@@ -89,8 +89,12 @@ pub fn man(name: &str, words: &[OsString]) -> Ending {
     let Some(args) = cli::parse::<ManualArgs>(name, words)? else { return Ok(0) };
     if let Some(directory) = &args.all {
         for page in pages::all(tracebox()) {
-            let file = format!("{}.{}", page.name, page.section);
-            write(&directory.join(file), page.render().as_bytes())?;
+            // Where `man` looks for them, if the directory is in its path.
+            let folder = directory.join(format!("man{}", page.section));
+            std::fs::create_dir_all(&folder)
+                .context(format_args!("cannot create {}", console::name(&folder)))?;
+            let file = folder.join(format!("{}.{}", page.name, page.section));
+            write(&file, page.render().as_bytes())?;
         }
         return Ok(0);
     }

@@ -9,7 +9,7 @@ use super::page::{
 };
 use crate::cli::Perfetto;
 use crate::recorder::command as record;
-use crate::{inspect, probes, trace, traced, trigger};
+use crate::{inspect, probes, trace, traced, trigger, units};
 
 /// All pages.
 pub(super) fn all(tracebox: Command) -> Vec<Page> {
@@ -170,7 +170,20 @@ fn services() -> Vec<Page> {
             command: probes::command(),
             synopsis: &["traced_probes [OPTIONS]"],
             description: PROBES,
-            sections: &[("EXIT STATUS", SIMPLE_EXIT), ("ENVIRONMENT", ENVIRONMENT), SEE_ALSO],
+            sections: &[
+                ("EXIT STATUS", SIMPLE_EXIT),
+                ("ENVIRONMENT", ENVIRONMENT),
+                ("FILES", FILES),
+                SEE_ALSO,
+            ],
+        },
+        Page {
+            name: "tracebox-install-units",
+            section: 8,
+            command: units::command(),
+            synopsis: &["tracebox install-units [OPTIONS]"],
+            description: UNITS,
+            sections: &[("EXIT STATUS", SIMPLE_EXIT), ("FILES", UNIT_FILES), SEE_ALSO],
         },
     ]
 }
@@ -182,7 +195,7 @@ const SEE_ALSO: Section = (
     &[Text(
         "*perfetto*(1), *tracebox*(1), *tracebox-doctor*(1), *tracebox-lint*(1), *tracebox-record*(1), \
          *tracebox-stats*(1), *tracebox-trace*(1), *tracebox-trace-events*(1), *trigger_perfetto*(1), *traced*(8), \
-         *traced_probes*(8); https://ui.perfetto.dev shows traces",
+         *traced_probes*(8), *tracebox-install-units*(8); https://ui.perfetto.dev shows traces",
     )],
 );
 
@@ -306,14 +319,28 @@ const ENVIRONMENT: &[Block] = &[List(&[
         "An open descriptor: the daemon writes 1 to it when it is ready.",
     ),
     (
-        "LISTEN_FDS, LISTEN_PID, NOTIFY_SOCKET",
+        "LISTEN_FDS, LISTEN_FDNAMES, LISTEN_PID, NOTIFY_SOCKET",
         "Set by *systemd*(1): *traced* uses the sockets that systemd has opened, and tells it when it is ready.",
+    ),
+    (
+        "PERFETTO_MACHINE_NAME",
+        "The name of this machine in traces, instead of that of its kernel (Linux).",
+    ),
+    (
+        "XDG_RUNTIME_DIR",
+        "In its directory tracing-probes, the data sources of a user who is not root note what they change in the \
+         kernel. Without it: /tmp/tracing-probes-UID.",
     ),
 ])];
 
 const FILES: &[Block] = &[List(&[
     ("/run/perfetto/", "The directory of the sockets, if it exists."),
     ("/tmp/perfetto-producer, /tmp/perfetto-consumer", "The sockets otherwise."),
+    ("_SOCKET_.lock", "Beside each socket: *traced* holds a lock on it while it listens."),
+    (
+        "/run/tracing-probes/",
+        "What the data sources of root change in the kernel is noted there before, and put back after a kill.",
+    ),
 ])];
 
 const PERFETTO_EXAMPLES: &[Block] = &[
@@ -360,7 +387,10 @@ const PROGRAMS: &[Block] = &[List(&[
     ("trigger_perfetto", "Fires triggers; see *trigger_perfetto*(1)."),
     ("traced", "The tracing service; see *traced*(8)."),
     ("traced_probes", "The data sources of this machine; see *traced_probes*(8)."),
-    ("install-units", "Installs systemd units of traced and traced_probes; see *traced*(8)."),
+    (
+        "install-units",
+        "Installs systemd units of traced and traced_probes; see *tracebox-install-units*(8).",
+    ),
     ("completions SHELL", "Prints completions for bash, elvish, fish, powershell or zsh."),
     ("man PROGRAM", "Prints a manual page."),
 ])];
@@ -547,6 +577,32 @@ const TRACED: &[Block] = &[
          It prints the commands that enable them.",
     ),
 ];
+
+const UNITS: &[Block] = &[
+    Text(
+        "Writes units for *systemd*(1): sockets in /run/perfetto that start *traced*(8) with the first connection, and \
+         services with few rights for *traced* and *traced_probes*(8). It prints the commands that enable them, and runs \
+         none of them. Linux 5.6 or later is needed.",
+    ),
+    Text(
+        "The unit of *traced_probes* may not write to tracefs, so it offers no events of the kernel. To record these, \
+         disable that unit, and run *traced_probes* as root.",
+    ),
+];
+
+const UNIT_FILES: &[Block] = &[List(&[
+    ("/etc/systemd/system/traced.service", "The service."),
+    (
+        "/etc/systemd/system/traced-producer.socket",
+        "Its socket for programs that are traced: all may connect.",
+    ),
+    (
+        "/etc/systemd/system/traced-consumer.socket",
+        "Its socket for recorders: members of the group perfetto may connect.",
+    ),
+    ("/etc/systemd/system/traced-probes.service", "The data sources of this machine."),
+    ("/etc/sysusers.d/perfetto.conf", "The group perfetto, for *systemd-sysusers*(8)."),
+])];
 
 const PROBES: &[Block] = &[Text(
     "*traced_probes* offers the data sources of this machine to *traced*(8): linux.frozen_ftrace, linux.ftrace, \

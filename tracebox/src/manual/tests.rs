@@ -33,6 +33,25 @@ fn the_page_of_the_probes_names_all_data_sources() {
     }
 }
 
+/// Who wonders why a program does not find its service, or where a file comes from, finds it here.
+#[test]
+fn pages_name_variables_and_files() {
+    let text = |name: &str| {
+        let page = pages::all(tracebox()).into_iter().find(|page| page.name == name).unwrap();
+        page.render().replace("\\-", "-").replace("\\fR", "").replace("\\fI", "")
+    };
+    let traced = text("traced");
+    for name in ["PERFETTO_MACHINE_NAME", "XDG_RUNTIME_DIR", "LISTEN_FDNAMES", "SOCKET.lock"] {
+        assert!(traced.contains(name), "{name}\n{traced}");
+    }
+    assert!(text("traced_probes").contains("/run/tracing-probes/"));
+    // Units name pages that exist.
+    let units = text("tracebox-install-units");
+    for file in ["traced.service", "traced-probes.service", "traced-producer.socket"] {
+        assert!(units.contains(file), "{file}\n{units}");
+    }
+}
+
 #[test]
 fn every_program_has_a_page_and_completions() {
     let pages: Vec<_> = pages::all(tracebox()).iter().map(|page| page.name).collect();
@@ -55,8 +74,8 @@ fn every_program_has_a_page_and_completions() {
 #[test]
 fn what_has_no_page_or_completions_is_not_called_unknown() {
     // Both are programs of tracebox, which --help lists.
-    let error = man("man", &["install-units".into()]).unwrap_err().text;
-    let begin = "there is no manual page of \"install-units\", only of tracebox, perfetto,";
+    let error = man("man", &["completions".into()]).unwrap_err().text;
+    let begin = "there is no manual page of \"completions\", only of tracebox, perfetto,";
     assert!(error.starts_with(begin), "{error}");
     let error = completions("completions", &["bash".into(), "record".into()]).unwrap_err().text;
     let names = "tracebox, perfetto, trigger_perfetto, traced, traced_probes";

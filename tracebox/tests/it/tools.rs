@@ -231,14 +231,18 @@ fn manual_pages_and_completions() {
     std::fs::create_dir(world.path("all")).unwrap();
     world.run("tracebox man --all all").good();
     world.run("tracebox completions zsh --all all").good();
-    for name in ["perfetto.1", "traced.8", "tracebox-record.1", "_perfetto", "_trigger_perfetto"] {
+    for name in ["_perfetto", "_trigger_perfetto", "man1/perfetto.1", "man1/tracebox-record.1"] {
         assert!(world.path("all").join(name).exists(), "{name}");
     }
+    // A folder that is missing is made, and each page is where `man` looks for it.
+    world.run("tracebox man --all made/here").good();
+    assert!(world.path("made/here/man8/traced.8").exists());
     world
         .run("tracebox man nope")
         .failed(1, "there is no manual page of \"nope\", only of tracebox, perfetto");
     world.run("tracebox completions nope").failed(1, "invalid value 'nope'");
-    world.run("tracebox man --all nowhere").failed(1, "cannot write nowhere/");
+    world.write("file", "");
+    world.run("tracebox man --all file").failed(1, "cannot create file/man1");
 }
 
 #[test]
