@@ -242,8 +242,8 @@ const TRIGGERS: &[Block] = &[Text(
     "A session whose config has a trigger_config waits for triggers. *trigger_perfetto*(1) and producers fire \
      them. In START_TRACING mode the first trigger starts the recording, in STOP_TRACING mode it stops it. In \
      CLONE_SNAPSHOT mode each trigger writes a snapshot while the recording continues: the first to _FILE_.0, \
-     the next to _FILE_.1, and so on; nothing goes to _FILE_ itself: a new one is removed at the end, an old one is \
-     left alone. With *--no-clobber*, numbers of existing files are skipped. A config with activate_triggers records nothing: *perfetto* fires those triggers and exits.",
+     the next to _FILE_.1, and so on; nothing goes to _FILE_ itself: a new one is removed at the end, an old one \
+     is left alone. With *--no-clobber*, numbers of existing files are skipped. A config with activate_triggers records nothing: *perfetto* fires those triggers and exits.",
 )];
 
 const DETACHED: &[Block] = &[Text(
@@ -336,7 +336,7 @@ const ENVIRONMENT: &[Block] = &[List(&[
 const FILES: &[Block] = &[List(&[
     ("/run/perfetto/", "The directory of the sockets, if it exists."),
     ("/tmp/perfetto-producer, /tmp/perfetto-consumer", "The sockets otherwise."),
-    ("_SOCKET_.lock", "Beside each socket: *traced* holds a lock on it while it listens."),
+    ("SOCKET.lock", "Beside each socket: *traced* holds a lock on it while it listens."),
     (
         "/run/tracing-probes/",
         "What the data sources of root change in the kernel is noted there before, and put back after a kill.",
@@ -581,8 +581,8 @@ const TRACED: &[Block] = &[
 const UNITS: &[Block] = &[
     Text(
         "Writes units for *systemd*(1): sockets in /run/perfetto that start *traced*(8) with the first connection, and \
-         services with few rights for *traced* and *traced_probes*(8). It prints the commands that enable them, and runs \
-         none of them. Linux 5.6 or later is needed.",
+         services with few rights for *traced* and *traced_probes*(8). It prints the commands that enable them, and \
+         runs none of them. Linux 5.6 or later is needed.",
     ),
     Text(
         "The unit of *traced_probes* may not write to tracefs, so it offers no events of the kernel. To record these, \
