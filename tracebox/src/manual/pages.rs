@@ -243,7 +243,8 @@ const TRIGGERS: &[Block] = &[Text(
      them. In START_TRACING mode the first trigger starts the recording, in STOP_TRACING mode it stops it. In \
      CLONE_SNAPSHOT mode each trigger writes a snapshot while the recording continues: the first to _FILE_.0, \
      the next to _FILE_.1, and so on; nothing goes to _FILE_ itself: a new one is removed at the end, an old one \
-     is left alone. With *--no-clobber*, numbers of existing files are skipped. A config with activate_triggers records nothing: *perfetto* fires those triggers and exits.",
+     is left alone. With *--no-clobber*, numbers of existing files are skipped. A config with \
+     activate_triggers records nothing: *perfetto* fires those triggers and exits.",
 )];
 
 const DETACHED: &[Block] = &[Text(
