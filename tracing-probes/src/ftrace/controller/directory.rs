@@ -8,6 +8,7 @@ use abi::map::SortedMap;
 use protos::FtraceParseStatus as Status;
 
 use super::stats::Setup;
+use crate::ftrace::RUN_AS_ROOT;
 use crate::ftrace::bundle::Clocks;
 use crate::ftrace::config::Refusal;
 use crate::ftrace::drain::{self, Batch, PAGES_MAX, Pipe, Take};
@@ -94,7 +95,7 @@ impl<W: Output> InUse<W> {
         }
         if pipes.iter().all(Option::is_none) {
             let why = first_error.map_or_else(|| "there are none".to_owned(), |e| e.to_string());
-            return Err(Refusal(format!("no pipe of a CPU can be opened: {why}; run as root")));
+            return Err(Refusal(format!("no pipe of a CPU can be opened: {why}; {RUN_AS_ROOT}")));
         }
         self.batch = Some(Batch::new(subbuf_bytes(tracefs, directory)));
         self.commit = commit_width(tracefs, directory);

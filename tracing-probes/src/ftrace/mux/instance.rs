@@ -6,6 +6,7 @@ use protos::FtraceClock;
 use super::change::{Change, text};
 use super::filters;
 use super::journal::{Transaction, Until};
+use crate::ftrace::RUN_AS_ROOT;
 use crate::ftrace::config::{Config, Refusal, SyscallArch};
 use crate::ftrace::tracefs::{BufferKb, Directory, Tracefs, buffer_kb, clocks, events_listed};
 
@@ -112,7 +113,7 @@ pub(super) fn begin(
     } else {
         check_tracer(transaction.tracefs(), directory)?;
         let off = Change::write(tracing_on, "0");
-        transaction.must(&off, undo, Until::LastSession, "run as root")?;
+        transaction.must(&off, undo, Until::LastSession, RUN_AS_ROOT)?;
         state.is_all_off = clear(transaction, directory, machine)?;
         set_clock(transaction, directory, config.wants_raw_clock)?;
         let kb = config.buffer.kb(machine.ram_bytes, machine.page_kb);
@@ -144,7 +145,7 @@ fn clear(
     let is_all_off = transaction.change(&all_off, all_off.clone(), Until::LastSession)?.is_ok();
     let cleared = trace.apply(transaction.tracefs());
     cleared.map_err(|error| {
-        Refusal(format!("{} cannot be cleared: {error}; run as root", trace.path()))
+        Refusal(format!("{} cannot be cleared: {error}; {RUN_AS_ROOT}", trace.path()))
     })?;
     for cpu in &machine.offline_cpus {
         // `trace` clears the rings of the others alone. A CPU without a ring has nothing to clear.
@@ -173,7 +174,7 @@ fn set_clock(
         return Ok(());
     }
     let undo = Change::write(path.clone(), &clocks.current);
-    transaction.must(&Change::write(path, clock), undo, Until::LastSession, "run as root")
+    transaction.must(&Change::write(path, clock), undo, Until::LastSession, RUN_AS_ROOT)
 }
 
 fn set_size(

@@ -9,6 +9,7 @@ use std::io;
 
 use super::change::{Change, Target, text, undo};
 use super::lines::line;
+use crate::ftrace::RUN_AS_ROOT;
 use crate::ftrace::config::Refusal;
 use crate::ftrace::tracefs::Tracefs;
 
@@ -202,7 +203,7 @@ impl<'a> Transaction<'a> {
     /// A text with the file and the reason.
     pub(crate) fn text(&self, path: &str) -> Result<String, Refusal> {
         text(self.tracefs, path)
-            .map_err(|error| Refusal(format!("{path} cannot be read: {error}; run as root")))
+            .map_err(|error| Refusal(format!("{path} cannot be read: {error}; {RUN_AS_ROOT}")))
     }
 
     /// All changes stay.

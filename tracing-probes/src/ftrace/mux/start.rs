@@ -8,6 +8,7 @@ use super::instance::{InstanceState, Machine, begin};
 use super::journal::{Transaction, Until};
 use super::kprobes::{self, KprobeKind};
 use super::{exclusive, filters, graph};
+use crate::ftrace::RUN_AS_ROOT;
 use crate::ftrace::config::{Config, EventName, GenericEvents, Graph, Refusal, Syscalls};
 use crate::ftrace::tracefs::{CpuStats, Directory, ring_stats};
 
@@ -124,7 +125,7 @@ pub(super) fn start(
         let (on, off) = (Change::write(path.clone(), "1"), Change::write(path, "0"));
         // A ring that is preserved is put back to what was found: that is remembered.
         let off = if config.is_preserving { on.clone() } else { off };
-        transaction.must(&on, off, Until::Kept, "run as root")?;
+        transaction.must(&on, off, Until::Kept, RUN_AS_ROOT)?;
     }
     Ok((kernel, active))
 }
