@@ -13,19 +13,54 @@ use crate::{doctor, inspect, manual, perfetto, probes, trace, traced, trigger, u
 /// A program: takes its name, for messages, and its arguments.
 pub type Program = fn(&str, &[OsString]) -> Ending;
 
-const APPLETS: &[(&str, Program, &str)] = &[
-    ("traced", traced::main, "the tracing service"),
-    ("traced_probes", probes::main, "offers the data sources of this machine to a running traced"),
-    ("perfetto", perfetto::main, "records with a running traced"),
-    ("trigger_perfetto", trigger::main, "fires triggers that sessions wait for"),
-    ("record", record::main, "records while a command runs"),
-    ("trace", trace::main, "prints a trace as text: `trace events FILE`, `trace print FILE`"),
-    ("lint", inspect::lint_main, "finds mistakes in a trace: `lint FILE`"),
-    ("stats", inspect::stats_main, "says what a trace consists of: `stats FILE`"),
-    ("doctor", doctor::main, "says what can be recorded here, and which command mends the rest"),
-    ("completions", manual::completions, "prints completions for a shell: `completions bash`"),
-    ("install-units", units::main, "installs systemd units of traced and traced_probes"),
-    ("man", manual::man, "prints a manual page: `man perfetto | man -l -`"),
+/// A program, as the command line finds it.
+struct Applet {
+    name: &'static str,
+    main: Program,
+    what: &'static str,
+    /// A link to `tracebox` with this name is this program.
+    by_link: bool,
+}
+
+/// A program that upstream has, too.
+const fn program(name: &'static str, main: Program, what: &'static str) -> Applet {
+    Applet { name, main, what, by_link: true }
+}
+
+/// A command of `tracebox`. Links with its name would be too common: it is found as the first argument only.
+const fn command(name: &'static str, main: Program, what: &'static str) -> Applet {
+    Applet { name, main, what, by_link: false }
+}
+
+const APPLETS: &[Applet] = &[
+    program("traced", traced::main, "the tracing service"),
+    program(
+        "traced_probes",
+        probes::main,
+        "offers the data sources of this machine to a running traced",
+    ),
+    program("perfetto", perfetto::main, "records with a running traced"),
+    program("trigger_perfetto", trigger::main, "fires triggers that sessions wait for"),
+    command("record", record::main, "records while a command runs"),
+    command(
+        "trace",
+        trace::main,
+        "prints a trace as text: `trace events FILE`, `trace print FILE`",
+    ),
+    command("lint", inspect::lint_main, "finds mistakes in a trace: `lint FILE`"),
+    command("stats", inspect::stats_main, "says what a trace consists of: `stats FILE`"),
+    command(
+        "doctor",
+        doctor::main,
+        "says what can be recorded here, and which command mends the rest",
+    ),
+    command(
+        "completions",
+        manual::completions,
+        "prints completions for a shell: `completions bash`",
+    ),
+    command("install-units", units::main, "installs systemd units of traced and traced_probes"),
+    command("man", manual::man, "prints a manual page: `man perfetto | man -l -`"),
 ];
 
 /// Programs of Perfetto that this version does not have, and what to do without.
@@ -80,26 +115,23 @@ fn exit_code(name: &str, result: Ending) -> ExitCode {
     }
 }
 
-fn find(name: &OsStr) -> Option<(&'static str, Program)> {
-    APPLETS.iter().find(|applet| name == applet.0).map(|applet| (applet.0, applet.1))
+fn find(name: &OsStr) -> Option<&'static Applet> {
+    APPLETS.iter().find(|applet| name == applet.name)
 }
 
 fn dispatch(args: &[OsString]) -> (String, Ending) {
     let own = args.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
     let words = args.get(1..).unwrap_or_default();
-    // Links with these names would be too common: they are found as the first argument only.
-    let common =
-        ["record", "trace", "lint", "stats", "doctor", "completions", "install-units", "man"];
-    if let Some((name, program)) = find(own).filter(|applet| !common.contains(&applet.0)) {
-        return (name.to_owned(), program(name, words));
+    if let Some(applet) = find(own).filter(|applet| applet.by_link) {
+        return (applet.name.to_owned(), (applet.main)(applet.name, words));
     }
     let own = console::name(own);
     let Some(first) = words.first() else {
         return (own, help(1));
     };
-    if let Some((name, program)) = find(first) {
-        let name = format!("{own} {name}");
-        let ending = program(&name, &words[1..]);
+    if let Some(applet) = find(first) {
+        let name = format!("{own} {}", applet.name);
+        let ending = (applet.main)(&name, &words[1..]);
         return (name, ending);
     }
     if let Some((name, advice)) = ABSENT.iter().find(|(name, _)| first == name) {
@@ -135,7 +167,7 @@ fn help(code: u8) -> Ending {
          tracebox --reset-ftrace                        end what ftrace records, also of killed programs\n\
          tracebox PROGRAM ...                           run one of the programs:\n\n"
     );
-    for (name, _, what) in APPLETS {
+    for Applet { name, what, .. } in APPLETS {
         text.push_str(&format!("  {name:<16} {what}\n"));
     }
     text.push_str("\nThe first four start a service of their own. `tracebox perfetto --help` has all options.\n");
