@@ -115,11 +115,13 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     if let Some(fd) = std::env::var_os("TRACED_NOTIFY_FD") {
         background::notify(fd, b"1").context("TRACED_NOTIFY_FD")?;
     }
-    // Opened now: it may open no device when it is confined.
-    let null = background::null();
-    if args.background {
+    let null = if args.background {
         background::leave()?;
-    }
+        // Opened now: it may open no device when it is confined.
+        background::null()
+    } else {
+        None
+    };
     // The socket is closed at once: a service with a hole could send to all services of root with it. The manager sees
     // the process end.
     systemd::tell("READY=1\nSTATUS=Listening").context("NOTIFY_SOCKET")?;
