@@ -57,7 +57,8 @@ fn without_rights() {
     run("other frq").failed(1, "did you mean freq or irq?");
 }
 
-/// With a service and data sources that have no rights, all else is recorded, and one line says what is missing.
+/// With a service and data sources that have no rights, all else is recorded, and a line says what is missing: one at
+/// the start, and one with the reason at the end.
 #[test]
 fn probes_without_rights() {
     let world = World::new();
@@ -76,7 +77,8 @@ fn probes_without_rights() {
     let ran = run("trace").good();
     let told = ran.stderr.lines().filter(|line| line.contains("linux.ftrace"));
     let told: Vec<_> = told.collect();
-    let [told] = told[..] else { panic!("one line: {ran:?}") };
+    let [at_start, told] = told[..] else { panic!("two lines: {ran:?}") };
+    assert!(at_start.starts_with("Lost from the start: linux.ftrace of "), "{at_start}");
     assert!(told.contains("linux.ftrace recorded nothing: "), "{told}");
     assert!(told.contains("as root, or see `tracebox doctor`"), "{told}");
     let packets = world.packets("trace");
