@@ -25,7 +25,7 @@ pub enum ServiceHost {
     /// A service in this process, with the built-in data sources.
     Started {
         /// Held for its life. It must be dropped before the service.
-        sources: probes::Sources,
+        _sources: probes::Sources,
         /// The service.
         service: InProcessService,
         /// Other processes can connect.
@@ -129,7 +129,7 @@ impl ServiceHost {
 
     fn with_sources(service: InProcessService, listens: bool) -> Result<Self, Failure> {
         let sources = probes::Sources::attach(service.producer())?;
-        Ok(Self::Started { sources, service, listens })
+        Ok(Self::Started { _sources: sources, service, listens })
     }
 
     /// Whether a producer outside of this process can connect.
