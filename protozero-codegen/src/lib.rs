@@ -68,6 +68,7 @@
 //! - a type whose name ends as a derived one (`Writer`, `Reader`, `ReaderField`, `ReaderTable`, `Borrowed`, `Oneof`)
 //!   gets an underscore, unless this is its whole name: `TraceWriter_`. So does a type in lower case with an
 //!   underscore, and a type or package with a name that generated code needs itself: `Option_`, `u32_`, `rt_`.
+//!   So does an enum with the name of a variable in that code, which is one word in lower case: `value_`, `field_`.
 //!   Underscores at the end of a package's name are doubled;
 //! - a field whose name ends as a derived setter (`_raw`, `_gather`) has a setter with an underscore: `image_raw_`.
 //!   So has a field with the name of a method of every writer (`append_field`, `from_scope`, `into`, `scope_mut`,

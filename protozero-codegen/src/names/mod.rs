@@ -81,6 +81,7 @@ impl Names {
     pub fn new(config: &Config, schema: &Schema) -> Result<Self, Error> {
         let style = |package: &str| Style::of(config, package);
         let by_path = |path: &Path| raw(&style(&path.package).declared(path)).to_string();
+        let enumeration = |path: &Path| raw(&style(&path.package).enumeration(path)).to_string();
         let service = |s: &Service| style(&s.path.package).service(&s.path);
         let paths = schema.messages.iter().filter(|m| !m.map_entry).map(|m| &m.path);
         let flat = paths.chain(schema.enums.iter().map(|e| &e.path));
@@ -90,7 +91,7 @@ impl Names {
         let message = |m: &Message| style(&m.path.package).message(m, &mut taken);
         let names = Self {
             messages: schema.messages.iter().map(message).collect(),
-            enums: schema.enums.iter().map(|e| by_path(&e.path)).collect(),
+            enums: schema.enums.iter().map(|e| enumeration(&e.path)).collect(),
             constants: schema
                 .enums
                 .iter()
@@ -195,6 +196,13 @@ impl Style {
         match self {
             Self::Packages => rule::declared(&path.parts),
             Self::Flat => flat(camel(&path.parts.concat())),
+        }
+    }
+
+    fn enumeration(self, path: &Path) -> String {
+        match self {
+            Self::Packages => rule::enumeration(&path.parts),
+            Self::Flat => self.declared(path),
         }
     }
 

@@ -28,6 +28,7 @@ fn main() -> Result<(), BuildError> {
         "zoo/deep/odd.proto",
         "1-empty.proto",
         "awkward.proto",
+        "bound.proto",
         "areas/lib.proto",
         "areas/far.proto",
         "areas/near.proto",
@@ -67,21 +68,18 @@ fn main() -> Result<(), BuildError> {
     let refused = Build::new().grpc(Grpc::ALL).compile(&["proto/greeter.proto"], &["proto"]);
     let refused = refused.err().map(|error| error.to_string()).unwrap_or_default();
     assert!(refused.contains("add its feature `grpc`"), "{refused:?}");
+    let few = ["proto/two.proto", "proto/three.proto", "proto/bound.proto"];
     let protos = ["proto/three.proto", "proto/greeter.proto"];
     let more = ApiKinds { descriptor: false, ..ApiKinds::ALL };
     // With types of another crate in compact messages, and with these types in the same output.
     let compact = Build::new().api_kinds(more).compact(true).out_dir(out.join("compact"));
-    compact.compile(&["proto/two.proto", "proto/three.proto"], &["proto"])?;
+    compact.compile(&few, &["proto"])?;
     let alone = Build::new().option("generate_well_known")?.api_kinds(more);
-    alone
-        .out_dir(out.join("alone"))
-        .compile(&["proto/two.proto", "proto/three.proto"], &["proto"])?;
+    alone.out_dir(out.join("alone")).compile(&few, &["proto"])?;
     Build::new().api_kinds(more).out_dir(out.join("plain")).compile(&protos, &["proto"])?;
     // Messages that serde reads and writes, with the well-known types in the same output.
     let serde = Build::new().serde().option("generate_well_known")?;
-    serde
-        .out_dir(out.join("serde"))
-        .compile(&["proto/two.proto", "proto/three.proto"], &["proto"])?;
+    serde.out_dir(out.join("serde")).compile(&few, &["proto"])?;
     // A project needs only this.
     protozero_codegen::compile(&protos, &["proto"])
 }

@@ -10,7 +10,7 @@
 //! - A type whose name ends as a derived name does gets an underscore.
 //! - Modules of packages are in lower case and have single underscores. So a type in lower case that has underscores
 //!   gets another one: their number at its end is odd, and even at the end of a package's.
-//! - A name that generated code needs itself gets an underscore.
+//! - A name that generated code needs itself gets an underscore. So does an enum with the name of a variable in there.
 //! - A field whose name ends as that of a derived setter does (`_raw`, `_gather`) has a setter with an underscore.
 //! - A field with the name of what every struct, writer or reader has gets an underscore, and so does one that has this
 //!   name and underscores behind it.
@@ -57,6 +57,35 @@ const RESERVED: &[&str] = &[
     "u8",
 ];
 
+/// Variables in generated code and in the macros that it calls, and a function that it calls. The constructor of an
+/// enum's struct would be taken for them.
+const VARIABLES: &[&str] = &[
+    "body",
+    "bytes",
+    "context",
+    "drop",
+    "entry",
+    "f",
+    "field",
+    "fields",
+    "first",
+    "key",
+    "message",
+    "name",
+    "new",
+    "number",
+    "old",
+    "out",
+    "parts",
+    "s",
+    "slot",
+    "tag",
+    "text",
+    "understood",
+    "value",
+    "values",
+];
+
 pub(super) const WRITER: &str = "Writer";
 pub(super) const READER: &str = "Reader";
 pub(super) const FIELD: &str = "ReaderField";
@@ -72,7 +101,7 @@ const APPEND: &str = "append";
 const RAW: &str = "_raw";
 const GATHER: &str = "_gather";
 
-/// The name of a message, an enum or a service, by its names from the package to itself.
+/// The name of a message or a service, by its names from the package to itself.
 pub(super) fn declared(parts: &[String]) -> String {
     let mut name = base(parts);
     let last = parts.last().map_or("", String::as_str);
@@ -83,6 +112,16 @@ pub(super) fn declared(parts: &[String]) -> String {
         name.push('_');
     }
     free(name)
+}
+
+/// The name of an enum, which is also that of a constructor.
+pub(super) fn enumeration(parts: &[String]) -> String {
+    let mut name = declared(parts);
+    // Only a name without underscores can be one of these: no other type or package has it with one behind it.
+    if VARIABLES.contains(&name.as_str()) {
+        name.push('_');
+    }
+    name
 }
 
 /// What the names derived from a message start with.
