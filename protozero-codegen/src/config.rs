@@ -142,7 +142,9 @@ pub struct Config {
     pub features: Vec<(String, String)>,
     /// Files whose code is in another crate: path prefix of `.proto` files, and the module there that includes their
     /// `mod.rs`, such as `::common::schema`. The longest prefix decides. No code is generated for them here. That crate
-    /// must have been generated with the same API kinds, and the same [`Config::flat`] for their packages.
+    /// must have been generated with the same API kinds, the same [`Config::flat`] for their packages and the same
+    /// [`Config::compact`]; and with the same [`Config::prost_names`], if a field has a default that is a value of an
+    /// enum there.
     pub externs: Vec<(String, String)>,
     /// Generate code for the well-known types (`google.protobuf.Timestamp`, ...) that a schema uses. Otherwise the code
     /// uses the types of the crate `pbzero-types`, which the receiving crate then depends on under the name

@@ -52,7 +52,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     let getters = defaults::getters(cx, &held, &quote! { #name });
     let accessors = accessors::emit(cx, &held, &name);
     let methods = [getters, accessors, extension::nested(cx, message, &name)];
-    let open = (!message.extension_ranges.is_empty()).then(|| quote! { rt::extendable!(#name); });
+    let more = more_traits(cx, message, &name);
     // Fields are encoded in the order of their numbers, from the last to the first.
     lines.sort_by_key(|(number, _)| Reverse(*number));
     let lines: Vec<_> = lines.into_iter().map(|(_, line)| line).collect();
@@ -76,10 +76,19 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
             #unknown
         }
         #table
-        #open
+        #more
         #(#oneofs)*
         #(#methods)*
     }
+}
+
+/// What the struct `name` implements besides what its table does.
+fn more_traits(cx: &Context<'_>, message: &Message, name: &proc_macro2::Ident) -> TokenStream {
+    let open = (!message.extension_ranges.is_empty()).then(|| quote! { rt::extendable!(#name); });
+    // A compact message may have a field of this type, also in another crate.
+    let inside = cx.config.compact && !cx.is_compact(message);
+    let inside = inside.then(|| quote! { rt::inside_compact!(#name); });
+    quote! { #open #inside }
 }
 
 /// The comment of a message. What loses data says so.

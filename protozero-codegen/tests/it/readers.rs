@@ -176,12 +176,18 @@ fn compact_messages_are_a_setting() {
     };
     let plain = run(false, &[]);
     assert!(plain.contains("rt::owned! { Note;") && plain.contains("rt::oneof!"));
+    assert!(!plain.contains("inside_compact"));
     let compact = run(true, &[]);
     assert!(compact.contains("rt::compact! { Note;") && compact.contains("rt::compact_oneof!"));
     // Of one message and those in it, not of another whose name begins like it.
     let mixed = run(true, &["Note"]);
-    for part in ["rt::owned! { Note;", "rt::oneof!", "rt::owned! { Note_In", "rt::compact! { Notes"]
-    {
+    for part in [
+        "rt::owned! { Note;",
+        "rt::inside_compact!(Note);",
+        "rt::oneof!",
+        "rt::owned! { Note_In",
+        "rt::compact! { Notes",
+    ] {
         assert!(mixed.contains(part), "{part} in {mixed}");
     }
 }

@@ -74,6 +74,10 @@ fn main() -> Result<(), BuildError> {
     // With types of another crate in compact messages, and with these types in the same output.
     let compact = Build::new().api_kinds(more).compact(true).out_dir(out.join("compact"));
     compact.compile(&few, &["proto"])?;
+    // Compact messages with fields of messages that are not compact.
+    let mixed = Build::new().compact(true).drop_unknown_fields(["."]);
+    let mixed = mixed.config(|config| config.not_compact.push("kitchen.two.Small".into()));
+    mixed.out_dir(out.join("compact_mixed")).compile(&few, &["proto"])?;
     let alone = Build::new().option("generate_well_known")?.api_kinds(more);
     alone.out_dir(out.join("alone")).compile(&few, &["proto"])?;
     Build::new().api_kinds(more).out_dir(out.join("plain")).compile(&protos, &["proto"])?;

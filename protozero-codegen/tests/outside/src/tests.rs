@@ -148,6 +148,23 @@ fn unknown_fields_are_dropped_where_it_was_asked_for() {
     assert_eq!(kept.encode_to_vec(), bytes);
 }
 
+/// A compact message with fields of messages that are not: one drops unknown fields, the other keeps them.
+#[test]
+fn compact_messages_have_fields_of_others() {
+    use crate::compact_mixed::kitchen::three::Plain;
+    use crate::compact_mixed::kitchen::two::{Everything, Everything_Corner};
+    let inner = Plain { text: "inner".into(), ..Plain::default() };
+    let plain = Plain { number: 5, inners: [(7, inner)].into(), ..Plain::default() };
+    let corner = Everything_Corner { depth: Some(1), ..Everything_Corner::default() };
+    let corner = Everything_Corner { more: vec![corner.clone()], ..corner };
+    let all = Everything { plain: Some(plain), corner: Some(corner), ..Everything::default() };
+    assert_eq!(Everything::decode(&all.encode_to_vec()).as_ref(), Ok(&all));
+    assert_eq!(all.clone(), all);
+    // Number 500 in the compact message, and in the one that is not.
+    let read = Everything::decode(b"\xa0\x1f\x01\xb2\x02\x05\x08\x05\xa0\x1f\x01").unwrap();
+    assert_eq!(read.encode_to_vec(), b"\xb2\x02\x02\x08\x05\xa0\x1f\x01");
+}
+
 #[test]
 fn services_know_who_streams() {
     let flags = crate::all::kitchen::two::Kitchen::METHODS.map_flags();

@@ -20,6 +20,8 @@ rt::owned! { CommitDataRequest;
     repeated chunks_to_move = 1 as Nested(CommitDataRequestChunksToMove);
 }
 
+rt::inside_compact!(CommitDataRequest);
+
 rt::writer! { CommitDataRequestWriter, "perfetto.protos.CommitDataRequest";
     message chunks_to_move(CommitDataRequestChunksToMoveWriter<'_>) = 1, chunks_to_move_raw;
     message chunks_to_patch(CommitDataRequestChunkToPatchWriter<'_>) = 2, chunks_to_patch_raw;
@@ -74,6 +76,8 @@ rt::owned! { CommitDataRequestChunksToMove;
     optional chunk = 2 as Uint32;
     optional page = 1 as Uint32;
 }
+
+rt::inside_compact!(CommitDataRequestChunksToMove);
 
 rt::writer! { CommitDataRequestChunksToMoveWriter, "perfetto.protos.CommitDataRequest.ChunksToMove";
     /// Index of the page in the shared memory, from 0.
@@ -138,6 +142,8 @@ rt::owned! { CommitDataRequestChunkToPatch;
     optional target_buffer = 1 as Uint32;
 }
 
+rt::inside_compact!(CommitDataRequestChunkToPatch);
+
 rt::writer! { CommitDataRequestChunkToPatchWriter, "perfetto.protos.CommitDataRequest.ChunkToPatch";
     /// The buffer the chunk went to.
     value target_buffer(u32) = 1 as uint32;
@@ -193,6 +199,8 @@ rt::owned! { CommitDataRequestChunkToPatchPatch;
     optional offset = 1 as Uint32;
 }
 
+rt::inside_compact!(CommitDataRequestChunkToPatchPatch);
+
 rt::writer! { CommitDataRequestChunkToPatchPatchWriter, "perfetto.protos.CommitDataRequest.ChunkToPatch.Patch";
     /// From the first byte of the chunk's payload.
     value offset(u32) = 1 as uint32;
@@ -232,6 +240,8 @@ rt::owned! { CommitDataRequestDroppedPackets;
     optional packets = 2 as Uint64;
     optional target_buffer = 1 as Uint32;
 }
+
+rt::inside_compact!(CommitDataRequestDroppedPackets);
 
 rt::writer! { CommitDataRequestDroppedPacketsWriter, "perfetto.protos.CommitDataRequest.DroppedPackets";
     /// The buffer that they were for.
