@@ -19,7 +19,8 @@
 //! # The schema language
 //!
 //! proto2, proto3, edition 2023 and edition 2024, all of them: presence, closed and open enums, packed and expanded
-//! runs, oneofs, maps, groups and delimited messages, extensions of own and foreign messages,
+//! runs, oneofs, maps, groups and delimited messages, extensions of own and foreign messages (those of a message set,
+//! an old encoding of Google, have no constants: dynamic messages, JSON and the text format read and write them),
 //! defaults, reserved names and numbers, public imports, imports of options, local and exported types, services that
 //! stream both ways. An invalid schema is an [`Error`] with file, line, column and reason, with one exception: names in
 //! edition 2024 need not follow `enforce_naming_style`. A local type of the schema is public in Rust. Custom options do

@@ -1,5 +1,6 @@
 //! Extensions: one constant for each, beside the messages of the file or on the struct of the message that declares it.
-//! Extensions of messages without generated code, usually options of the schema language, are left out.
+//! Extensions of messages without generated code, usually options of the schema language, are left out, and so are those
+//! of message sets, which have an encoding of their own.
 
 use std::collections::BTreeMap;
 
@@ -53,9 +54,7 @@ fn constant(name: &str) -> String {
 fn emit(cx: &Context<'_>, extension: &Extension, name: &str) -> Option<TokenStream> {
     let Extension { path, extendee, field } = extension;
     let extended = &cx.schema.messages[extendee.0];
-    // An extension of a message set may have a number that no field can have. Only dynamic messages support it.
-    let beyond = field.number > 0x1FFF_FFFF;
-    if beyond || !cx.schema.files[extended.file].has_code() {
+    if extended.message_set || !cx.schema.files[extended.file].has_code() {
         return None;
     }
     let full = path.full();

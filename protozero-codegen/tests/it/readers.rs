@@ -162,6 +162,24 @@ fn a_message_that_drops_fields_says_so() {
     assert!(!run(&[]).contains("drops"));
 }
 
+/// The items of a message set are no fields with the numbers of the extensions.
+#[test]
+fn extensions_of_a_message_set_have_no_constants() {
+    let text = "syntax = \"proto2\"; \
+        message Set { option message_set_wire_format = true; extensions 4 to max; } \
+        message Base { extensions 4 to max; } \
+        message Item { extend Set { optional Item in_set = 4; } extend Base { optional Item in_base = 4; } } \
+        extend Set { optional Item of_set = 5; } extend Base { optional Item of_base = 5; }";
+    let sources = vec![Source { path: "set.proto".into(), text: text.into() }];
+    let api_kinds = ApiKinds { descriptor: true, ..ApiKinds::OWNED };
+    let config = Config { sources, api_kinds, ..Config::default() };
+    let text = generate(&config).unwrap().remove(0).text;
+    assert!(text.contains("const IN_BASE:") && text.contains("const OF_BASE:"), "{text}");
+    assert!(!text.contains("_SET:"), "{text}");
+    // Their descriptors are there: dynamic messages know the encoding.
+    assert!(text.contains("\"of_set\"") && text.contains(".message_set()"), "{text}");
+}
+
 #[test]
 fn compact_messages_are_a_setting() {
     let source =
