@@ -9,7 +9,7 @@
 //! # Grammar
 //!
 //! ```text
-//! #[pb(KIND, NUMBER)]            Option<T>: written when present;  T: written unless it is the default
+//! #[pb(KIND, NUMBER)]            Option<T>: written when present;  T: written unless it is zero or empty (see enumerations)
 //! #[pb(KIND, NUMBER, required)]  T: always written; absent, it reads as the default
 //! #[pb(KIND, NUMBER, repeated)]  Vec<T>: one field an element
 //! #[pb(KIND, NUMBER, packed)]    Vec<T>: one field for all; numbers, bools and enumerations only
@@ -50,7 +50,10 @@
 //! used): a variant whose number the field does not list is an error. A listed number without a variant is allowed, for
 //! variants with a `cfg`; a field with that number is unknown.
 //!
-//! A Rust enum that derives `Enumeration` is closed; a struct around an `i32` is open:
+//! A Rust enum that derives `Enumeration` is closed: another number is an unknown field, which `skip_unknown` drops. A
+//! struct around an `i32` is open, as the enums of proto3 are, and keeps every number. Where such a field is no
+//! `Option`, the value 0 should be the `Default`: to others, a field that is absent is 0. With another `Default` the
+//! bytes always have the field, and the text format and `DynamicMessage` lose a 0, as does the JSON of an open one.
 //!
 //! ```text
 //! #[pb(name = "pkg.Mode")]                 NAME in the schema, else that of the type

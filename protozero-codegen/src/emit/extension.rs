@@ -1,6 +1,6 @@
 //! Extensions: one constant for each, beside the messages of the file or on the struct of the message that declares it.
-//! Extensions of messages without generated code, usually options of the schema language, are left out, and so are those
-//! of message sets, which have an encoding of their own.
+//! Extensions of messages without generated code, usually options of the schema language, are left out, and so are
+//! those of message sets, which have an encoding of their own.
 
 use std::collections::BTreeMap;
 

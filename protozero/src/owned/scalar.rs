@@ -162,7 +162,8 @@ impl<E: Enumeration> Read<'_> for Enum<E> {
 impl<E: Enumeration> Implicit for Enum<E> {
     #[inline]
     fn is_default(value: &E) -> bool {
-        *value == E::default()
+        // Absent, it is 0 for others, and the default here.
+        value.to_i32() == 0 && E::default().to_i32() == 0
     }
 }
 

@@ -59,6 +59,45 @@ fn enumerations_by_derive() {
     assert_eq!(Level::from_name("TOP"), Some(Level(3)));
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Enumeration)]
+enum Side {
+    #[default]
+    Buy = 1,
+    Sell = 0,
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(name = "test.Deal", skip_unknown)]
+struct Deal {
+    #[pb(enumeration, 1)]
+    side: Side,
+}
+
+/// Others take what is absent for 0.
+#[test]
+fn a_default_that_is_not_zero_is_written() {
+    for (side, bytes) in [(Side::Buy, b"\x08\x01"), (Side::Sell, b"\x08\x00")] {
+        assert_eq!(Deal { side }.encode_to_vec(), bytes);
+        assert_eq!(Deal::decode(bytes), Ok(Deal { side }));
+    }
+}
+
+/// Of a text that becomes a struct at once, and of one that is parsed with more care.
+#[cfg(feature = "json")]
+#[test]
+fn a_zero_that_is_not_the_default_comes_from_json() {
+    use protozero::json::{ParseOptions, from_str_with};
+    let options = ParseOptions { ignore_unknown: true, ..ParseOptions::default() };
+    for text in [r#"{"side":"SELL"}"#, r#"{"nobody":1,"side":"SELL"}"#, r#"{"nobody":1,"side":0}"#]
+    {
+        assert_eq!(
+            from_str_with::<Deal>(text, &options).unwrap(),
+            Deal { side: Side::Sell },
+            "{text}"
+        );
+    }
+}
+
 #[test]
 fn invalid_numbers_of_closed_enumerations_are_unknown_fields() {
     // A singular field, an unpacked element, elements of a packed field (one by one), a map entry

@@ -370,7 +370,9 @@ impl<'t> Parser<'t> {
             Shape::One => {
                 let begin = self.out.len();
                 let put = self.element(field, level)?;
-                if put == Put::Nothing || put == Put::Zero && !field.presence {
+                // Absent, a closed enum without presence, which only a derived struct has, is its `Default`.
+                let is_absent = put == Put::Zero && !field.presence && !field.closed;
+                if put == Put::Nothing || is_absent {
                     self.out.truncate(begin);
                 }
                 Ok(())

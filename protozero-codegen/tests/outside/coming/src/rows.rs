@@ -121,6 +121,13 @@ enum Mode {
     On = 1,
 }
 
+// row: `#[prost(enumeration = "Mode", tag = "8")]` on `i32`
+mod open {
+    #[derive(protozero::Enumeration, Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[pb(values(OFF = 0, ON = 1))]
+    pub struct Mode(i32);
+}
+
 // row: `prost_path("::sdk::prost")`, `#[prost(prost_path = "..")]`
 #[derive(sdk::protozero::Message, Clone, Debug, Default, PartialEq)]
 // #[pb(crate = sdk::protozero)], and another word.
@@ -188,6 +195,9 @@ fn derived_messages_are_those_of_prost() {
     let mode = Mode::On;
     assert_eq!((i32::from(mode), Mode::try_from(1)), (1, Ok(mode)));
     assert_eq!((mode.to_string(), "ON".parse()), ("ON".to_owned(), Ok(mode))); // Display, FromStr
+    let closed: Option<Mode> = Mode::try_from_i32(7);
+    assert_eq!((closed, open::Mode::from_i32(7).to_i32()), (None, 7));
+    assert_eq!((open::Mode::OFF, open::Mode::ON.to_i32()), (open::Mode::default(), 1));
     // row: end
     // row: `merge`, `clear`, `encoded_len`, `encode_to_vec`, `encode_length_delimited`, `decode_length_delimited`
     let mut one = All { number: 1, ..All::default() };
