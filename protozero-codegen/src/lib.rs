@@ -138,9 +138,9 @@
 //! | its name, `hello.Greeter` | `hello::Greeter::server::SERVICE_NAME` |
 //!
 //! Methods are in snake case, in all four kinds of streaming, and call `/hello.Greeter/SayHello`. A method with the
-//! name of a function that each client has, such as `connect`, gets an underscore; so does the trait of a service with
-//! a name that the code needs, such as `Context`. A service is compiled only with the features of all areas that its
-//! messages lie in.
+//! name of a function that each client has, such as `connect` or `clone`, gets an underscore; so does the trait of a
+//! service with a name that the code needs, such as `Context`. A service is compiled only with the features of all
+//! areas that its messages lie in.
 //!
 //! ```
 //! use protozero_codegen::{Config, ApiKinds, Source, generate};

@@ -12,16 +12,20 @@ use tonic_build::CodeGenBuilder;
 use super::context::{Context, cfg, path};
 use super::service::{below, gate};
 use crate::model::{Method, Service};
-use crate::names::{Taken, prost, raw, snake};
+use crate::names::{Taken, member, prost, raw, snake};
 
-/// Functions that each client has.
+/// Functions that each client has, and those of traits that a call finds before one that takes `&mut self`.
 const OF_CLIENTS: &[&str] = &[
     "accept_compressed",
+    "clone",
     "connect",
+    "into",
     "max_decoding_message_size",
     "max_encoding_message_size",
     "new",
     "send_compressed",
+    "to_owned",
+    "try_into",
     "with_interceptor",
     "with_origin",
 ];
@@ -221,7 +225,10 @@ impl Call {
             true => quote! { () },
             false => below(cx, id, quote! { super::super:: }),
         };
-        let name = if cx.config.prost_names { prost::snake(&m.name) } else { snake(&m.name) };
+        let name = match cx.config.prost_names {
+            true => prost::snake(&m.name),
+            false => member(snake(&m.name), OF_CLIENTS),
+        };
         Self {
             identifier: m.name.clone(),
             name: raw(&taken.take(name)).to_string(),

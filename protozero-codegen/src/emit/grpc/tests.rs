@@ -74,6 +74,30 @@ fn a_service_has_a_client_and_a_server() {
     assert!(!code.contains("trait Host"));
 }
 
+/// Whatever other methods there are.
+#[test]
+fn a_method_is_never_one_that_each_client_has() {
+    let run = |prost_names, methods: &[&str]| {
+        let methods = methods.iter().map(|name| format!("rpc {name}(A) returns (A);"));
+        let text = format!(
+            "syntax = \"proto3\"; message A {{}} service S {{ {} }}",
+            methods.collect::<String>()
+        );
+        let sources = vec![Source { path: "s.proto".into(), text }];
+        let grpc = crate::Grpc { client: true, connect: true, server: false };
+        let config = Config { sources, grpc, prost_names, ..Config::default() };
+        let text = generate(&config).unwrap().remove(0).text;
+        let names = text.split("pub async fn ").skip(1).filter_map(|rest| rest.split('(').next());
+        names.filter(|name| !name.contains('<')).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let names = ["Clone", "Into", "TryInto", "ToOwned", "Connect", "Call"];
+    let expected = ["clone_", "into_", "try_into_", "to_owned_", "connect_", "call"];
+    assert_eq!(run(false, &names), expected);
+    assert_eq!(run(true, &names), expected);
+    assert_eq!(run(false, &["clone_"]), ["clone__"]);
+    assert_eq!(run(false, &["Clone", "clone_"]), ["clone_", "clone__"]);
+}
+
 #[test]
 fn parts_can_be_left_out() {
     let parts = |options: &[&str]| {

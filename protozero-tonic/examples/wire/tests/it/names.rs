@@ -57,6 +57,14 @@ impl Clash::server::Clash for Here {
     async fn old(&self, request: Request<Ask>) -> Answered {
         answer("old", request)
     }
+
+    async fn clone_(&self, request: Request<Ask>) -> Answered {
+        answer("clone", request)
+    }
+
+    async fn into_(&self, request: Request<Ask>) -> Answered {
+        answer("into", request)
+    }
 }
 
 #[tonic::async_trait]
@@ -111,6 +119,8 @@ async fn each_method_is_called_by_its_name() {
     #[allow(deprecated)]
     let old = client.old(ask()).await.unwrap();
     assert_eq!(old.into_inner().text, "old you");
+    assert_eq!(client.clone_(ask()).await.unwrap().into_inner().text, "clone you");
+    assert_eq!(client.clone().into_(ask()).await.unwrap().into_inner().text, "into you");
 }
 
 #[tokio::test]
