@@ -21,10 +21,14 @@ use super::defaults::{default_name, value, with_default};
 use crate::model::{Field, Kind, Label};
 use crate::names::raw;
 
-/// Names of the functions of traits that every message has, also in views, or that `eq_and_hash` derives.
+/// Names of the functions of traits that messages have, also in views, with descriptors or with extensions, or that
+/// `eq_and_hash` derives.
 const OF_MESSAGES: &[&str] = &[
     "about",
+    "assign",
+    "assign_bytes",
     "clear",
+    "clear_extension",
     "clone",
     "clone_from",
     "decode",
@@ -42,8 +46,10 @@ const OF_MESSAGES: &[&str] = &[
     "encode_to_vec",
     "encoded_len",
     "eq",
+    "extension",
     "fmt",
     "from",
+    "has_extension",
     "hash",
     "into",
     "merge",
@@ -52,12 +58,19 @@ const OF_MESSAGES: &[&str] = &[
     "merge_fields",
     "merge_length_delimited",
     "merge_within",
+    "message_type",
     "ne",
+    "put_direct",
+    "set_extension",
+    "to_bytes",
+    "to_dynamic",
     "to_owned",
     "try_encode_to_vec",
     "try_from",
     "try_into",
     "type_url",
+    "unknown_fields",
+    "unknown_fields_mut",
 ];
 
 /// The methods of the struct `name`. `held` are its fields that are in no oneof, with their names in Rust.

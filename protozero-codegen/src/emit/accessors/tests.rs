@@ -1,5 +1,8 @@
 //! The methods of prost, by the text of the code. The package `coming` of the tests calls them.
 
+use std::path::Path;
+
+use super::OF_MESSAGES;
 use crate::{ApiKinds, Config, Source, generate};
 
 const SCHEMA: &str = r#"syntax = "proto2";
@@ -29,6 +32,8 @@ message Taken {
   optional bool clear = 6;
   optional uint32 encoded_len = 7;
   optional Kind encode = 8;
+  optional string message_type = 9;
+  optional Kind extension = 10;
 }
 "#;
 
@@ -95,4 +100,33 @@ fn fields_of_each_kind() {
         "set_encode(&mut self, value: Kind)",
     ];
     assert_eq!(methods(taken), expected);
+}
+
+/// The functions of all traits of messages, from their source.
+#[test]
+fn no_trait_has_a_function_that_the_list_lacks() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../protozero/src");
+    let mut count = 0;
+    for (file, item) in [
+        ("message.rs", "pub trait Message:"),
+        ("message.rs", "pub trait MessageView<"),
+        // What both have.
+        ("message.rs", "macro_rules! encoding "),
+        ("owned/mod.rs", "pub trait Encode:"),
+        ("owned/mod.rs", "pub trait Merge<"),
+        ("named.rs", "pub trait Named "),
+        ("reflect/mod.rs", "pub trait Reflect "),
+        ("extension.rs", "pub trait Extendable:"),
+    ] {
+        let text = std::fs::read_to_string(sources.join(file)).unwrap();
+        let (_, body) = text.split_once(&format!("\n{item}")).expect(item);
+        let (body, _) = body.split_once("\n}").unwrap();
+        for line in body.lines() {
+            let Some(rest) = line.trim_start().strip_prefix("fn ") else { continue };
+            let name = rest.split(['(', '<']).next().unwrap();
+            assert!(OF_MESSAGES.contains(&name), "{item} has {name}");
+            count += 1;
+        }
+    }
+    assert!(count > 35, "{count}");
 }
