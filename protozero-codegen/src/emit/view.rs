@@ -67,7 +67,7 @@ pub(super) fn emit(cx: &Context<'_>, id: MessageId) -> TokenStream {
     });
     quote! {
         #doc
-        #[derive(Clone, PartialEq, Debug, Default)]
+        #[derive(Clone, PartialEq, Default)]
         pub struct #name<'a> {
             #fields
             #unknown

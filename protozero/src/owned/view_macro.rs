@@ -1,13 +1,13 @@
 //! The macros `view!` and `view_oneof!`: as [`owned_macro`](super::owned_macro), for structs that borrow from the
 //! encoded message.
 
-/// Implements [`MessageView`](crate::MessageView) for a struct with a lifetime, from the same lines as
+/// Implements [`MessageView`](crate::MessageView) and `Debug` for a struct with a lifetime, from the same lines as
 /// [`__owned`](crate::__owned). The name in the schema is for errors.
 ///
 /// ```
 /// use protozero::{MessageView, UnknownFields, rt};
 ///
-/// #[derive(Clone, PartialEq, Debug, Default)]
+/// #[derive(Clone, PartialEq, Default)]
 /// struct PolygonBorrowed<'a> {
 ///     name: Option<&'a str>,
 ///     holes: Vec<PolygonBorrowed<'a>>,
@@ -99,6 +99,19 @@ macro_rules! __view {
         }
 
         impl<$life> $crate::MessageView<$life> for $name<$life> {}
+
+        impl ::core::fmt::Debug for $name<'_> {
+            #[inline]
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                $crate::rt::owned::debug(
+                    f,
+                    ::core::stringify!($name),
+                    &[$(::core::concat!(::core::stringify!($shape), " ", ::core::stringify!($field)),)*],
+                    &[$(&self.$field,)*],
+                    $crate::rt::unknown!(show self $(without $none)?),
+                )
+            }
+        }
     };
 }
 

@@ -34,7 +34,7 @@ macro_rules! lists {
 lists!(plain, owned, Clone);
 lists!(small, compact);
 
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Default)]
 struct View<'a> {
     all: Vec<View<'a>>,
     name: Option<&'a str>,

@@ -76,6 +76,20 @@ fn a_view_borrows() {
     assert_eq!(view.unknown_fields, everything().unknown_fields);
 }
 
+/// With the fields of the schema in the order of their numbers, and unknown ones where there are some.
+#[test]
+fn a_view_prints_as_a_struct() {
+    let (owned, whole) = (everything(), everything().encode_to_vec());
+    let view = EverythingBorrowed::decode(&whole).unwrap();
+    let text = |view: &EverythingBorrowed<'_>| format!("{view:?}").replace("Borrowed", "");
+    assert_eq!(text(&view), format!("{owned:?}"));
+    assert_eq!(text(&EverythingBorrowed::default()), format!("{:?}", Everything::default()));
+    assert_eq!(
+        format!("{:?}", LampsBorrowed::default()).replace("Borrowed", ""),
+        format!("{:?}", Lamps::default())
+    );
+}
+
 /// The same bytes are the same message, or the same error in the same field.
 #[test]
 fn a_view_decodes_what_a_struct_decodes() {
