@@ -87,7 +87,7 @@
 //! is added changes no other name, and a message that moves to another file of its package keeps its names. These
 //! names depend on more, because the schema language allows names there that differ in case or underscores alone:
 //! of two variants for the fields of one message, two fields or oneofs with `prost_names`, two methods of a
-//! service, two values of a proto2 enum, or two extensions in one package, one gets an underscore; and so does an
+//! service, two values of an enum, or two extensions in one package, one gets an underscore; and so does an
 //! extension with the name of an enum in capitals (`at` beside `enum AT`).
 //!
 //! The type of a field follows from its declaration alone, too, with one exception: messages that contain each other

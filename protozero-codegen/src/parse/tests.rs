@@ -372,8 +372,12 @@ fn what_numbers_must_not_be_are_errors() {
         proto2("enum E { A = 1; reserved -1 to 3; }"),
         proto2("enum E { A = 1; reserved \"A\"; }"),
         proto2("enum E { A = 1; reserved 2 to 5, 5 to max; }"),
+        proto2("enum E { A = 1; reserved \"B\", \"B\"; }"),
         proto3("enum E { A = 1; }"),
         edition("enum E { A = 1; }"),
+        proto3("enum E { E_A = 0; A = 1; }"),
+        proto3("enum Some_E { some_e_a_b = 0; SOMEE_A_B = 1; }"),
+        edition("enum E { A_B = 0; a__b = 1; }"),
     ];
     insta::assert_snapshot!(errors.join("\n"));
 }
@@ -398,6 +402,23 @@ fn a_message_can_allow_fields_with_the_same_name_in_json() {
     assert!(!is_allowed(format!(
         "syntax = \"proto3\";\nmessage A {{ {ALLOW} int32 a = 1 [json_name = \"c\"]; int32 b = 2 [json_name = \"c\"]; }}"
     )));
+}
+
+/// Those of proto2, those with one number, and those that are for JSON of old.
+#[test]
+fn values_with_one_short_name_may_be_one_value() {
+    let legacy = "option deprecated_legacy_json_field_conflicts = true;";
+    for text in [
+        "syntax = \"proto2\"; enum E { E_A = 0; A = 1; }".to_owned(),
+        format!("syntax = \"proto3\"; enum E {{ {legacy} E_A = 0; A = 1; }}"),
+        "syntax = \"proto3\"; enum E { option allow_alias = true; E_A = 0; A = 0; }".to_owned(),
+        "syntax = \"proto3\"; enum E { E_ = 0; A_B = 1; AB = 2; E2 = 3; }".to_owned(),
+        "edition = \"2023\"; enum E { option features.json_format = LEGACY_BEST_EFFORT; E_A = 0; A = 1; }"
+            .to_owned(),
+    ] {
+        let parsed = super::parse(&sources(&[("a.proto", &text)]), false);
+        assert!(parsed.is_ok(), "{text}: {}", parsed.err().unwrap());
+    }
 }
 
 #[test]

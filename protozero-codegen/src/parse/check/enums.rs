@@ -1,6 +1,6 @@
 //! Enums: values, aliases, reserved numbers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use protobuf::descriptor::EnumDescriptorProto;
 
@@ -8,6 +8,9 @@ use super::context::Cx;
 use crate::error::Error;
 use crate::notes::join;
 use crate::parse::features::Features;
+
+/// `EnumOptions.deprecated_legacy_json_field_conflicts` in `descriptor.proto`.
+const LEGACY_JSON_CONFLICTS: u32 = 6;
 
 pub(super) fn check(
     cx: &Cx<'_>,
@@ -48,6 +51,62 @@ pub(super) fn check(
     }
     if d.options.allow_alias() && !aliases {
         return cx.fail(&local, |n| n.at, "allow_alias, and no alias".into());
+    }
+    if features.of_enum(d).json_names
+        && !cx.allows_json_conflicts(&d.options, LEGACY_JSON_CONFLICTS)
+    {
+        short_names(cx, &local, d)?;
+    }
+    reserved(cx, &local, d)
+}
+
+/// As `protoc` has it for languages in which values have short names: two values with different numbers must differ in
+/// more than case, underscores and the name of the enum in front.
+fn short_names(cx: &Cx<'_>, local: &str, d: &EnumDescriptorProto) -> Result<(), Error> {
+    let mut names = BTreeMap::new();
+    for v in &d.value {
+        let name = pascal(without(d.name(), v.name()));
+        let (first, number) = *names.entry(name).or_insert((v.name(), v.number()));
+        if number != v.number() {
+            let message = format!("{} and {first} are one name without that of the enum", v.name());
+            return cx.fail(&join(local, v.name()), |n| n.at, message);
+        }
+    }
+    Ok(())
+}
+
+/// `A_B` for the enum `Some_Enum` and the value `SOME_ENUM_A_B`, or the whole name if it has another prefix or no rest.
+fn without<'n>(of: &str, name: &'n str) -> &'n str {
+    let mut rest = name;
+    for letter in of.chars().filter(|c| *c != '_') {
+        rest = rest.trim_start_matches('_');
+        match rest.chars().next().filter(|c| c.eq_ignore_ascii_case(&letter)) {
+            Some(first) => rest = rest.split_at(first.len_utf8()).1,
+            None => return name,
+        }
+    }
+    let rest = rest.trim_start_matches('_');
+    if rest.is_empty() { name } else { rest }
+}
+
+/// `FooBar` for `FOO_BAR` and `foo_bar`, and `Foobar` for `fooBar`.
+fn pascal(name: &str) -> String {
+    let mut out = String::new();
+    for part in name.split('_') {
+        let mut chars = part.chars();
+        out.extend(chars.next().map(|c| c.to_ascii_uppercase()));
+        out.extend(chars.map(|c| c.to_ascii_lowercase()));
+    }
+    out
+}
+
+/// Reserved ranges must not overlap, and reserved names are there once.
+fn reserved(cx: &Cx<'_>, local: &str, d: &EnumDescriptorProto) -> Result<(), Error> {
+    let mut names = BTreeSet::new();
+    for name in &d.reserved_name {
+        if !names.insert(name) {
+            return cx.fail(local, |n| n.at, format!("name {name} is reserved twice"));
+        }
     }
     let mut ranges: Vec<_> = (0usize..)
         .zip(&d.reserved_range)

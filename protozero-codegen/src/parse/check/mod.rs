@@ -8,9 +8,9 @@ mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use protobuf::UnknownValueRef;
 use protobuf::descriptor::field_descriptor_proto::{Label, Type};
 use protobuf::descriptor::{DescriptorProto, FieldDescriptorProto};
+use protobuf::{Message, MessageField, UnknownValueRef};
 
 use self::context::{Cx, NUMBER_MAX, SchemaFacts};
 use super::features::{Features, Presence};
@@ -65,7 +65,8 @@ impl Cx<'_> {
         self.ranges(&local, d)?;
         let mut numbers = BTreeMap::new();
         let mut json = BTreeMap::new();
-        let json_names = features.json_names && !self.allows_json_conflicts(d);
+        let json_names =
+            features.json_names && !self.allows_json_conflicts(&d.options, LEGACY_JSON_CONFLICTS);
         for f in &d.field {
             let path = join(&local, f.name());
             self.number(&path, f)?;
@@ -114,13 +115,14 @@ impl Cx<'_> {
         d.nested_type.iter().try_for_each(|m| self.message(facts, &local, features, m))
     }
 
-    /// Whether a message says that two of its fields may have the same name in JSON. Old descriptor types do not have
-    /// the option: it is an unknown field, or one that was written in the schema and is not encoded yet.
-    fn allows_json_conflicts(&self, d: &DescriptorProto) -> bool {
-        let Some(options) = d.options.as_ref() else { return false };
-        let mut unknown = options.special_fields.unknown_fields().iter();
+    /// Whether a message says that two of its fields may have the same name in JSON, or an enum that of its values, by
+    /// the option `legacy`. Old descriptor types do not have it: it is an unknown field, or one that was written in the
+    /// schema and is not encoded yet.
+    fn allows_json_conflicts<O: Message>(&self, options: &MessageField<O>, legacy: u32) -> bool {
+        let Some(options) = options.as_ref() else { return false };
+        let mut unknown = options.special_fields().unknown_fields().iter();
         unknown.any(|(number, value)| match (number, value) {
-            (LEGACY_JSON_CONFLICTS, UnknownValueRef::Varint(value)) => value != 0,
+            (number, UnknownValueRef::Varint(value)) if number == legacy => value != 0,
             (WRITTEN, UnknownValueRef::Varint(at)) => {
                 let written = usize::try_from(at).ok().and_then(|at| self.file.options.get(at));
                 written.is_some_and(|option| {
