@@ -70,6 +70,8 @@
 //!   with the API kind `descriptor`;
 //! - a field and a oneof have the name that they have in Rust, without `r#`, and a variant of a oneof has its name in
 //!   snake case. No two fields may have the same name, also in JSON, where it is in `lowerCamelCase`;
+//! - a struct that derives `MessageView` has the name and the descriptor, and no JSON of its own: print it by
+//!   `json::print_bytes(&<View<'_> as Named>::descriptor(), &view.encode_to_vec(), &options)`;
 //! - extensions are not part of it, and a struct with type parameters has no name, as it would be that of several
 //!   messages. What shall have a name and no descriptor implements `Named` by hand.
 //!
