@@ -108,9 +108,11 @@
 //! window, rewriting, and reading. `alloc` adds growing sinks and owned messages, `derive` a derive
 //! macro for hand-written messages, `text` the text format, `json` the JSON format, and `dynamic`
 //! messages of a schema that is loaded at run time. `bytes` supports the buffers of that crate as
-//! inputs, whose memory fields share, as outputs and as field types; `std` adds output to
-//! `io::Write`. `small` compiles setters as function calls: half the code in builds for size, and
-//! four to eight times the instructions.
+//! inputs, whose memory fields share, as outputs and as field types; `std` adds JSON, text and reflection
+//! by the type of a message (`json::to_string`, `Named::descriptor`, `Registry`), `HashMap` for maps and
+//! output to `io::Write`. Without it, `json::print_bytes`, `json::parse` and those of `text` take a
+//! descriptor. `small` compiles setters as function calls: half the code in builds for size, and four to
+//! eight times the instructions, in all packages that Cargo builds in one run.
 //!
 //! Modules in reading order: [`wire`], [`encode`], [`sink`], [`decode`], [`rewrite`].
 
