@@ -17,7 +17,7 @@ macro_rules! mixes {
 }
 
 mixes! { writer reader owned writer_reader writer_owned reader_owned service descriptor all }
-mixes! { compact compact_mixed alone like_prost serde shared shared_compact view view_owned }
+mixes! { compact compact_mixed alone like_prost serde shared shared_compact view view_owned view_known }
 
 /// The code that the two lines of the documentation generate.
 pub mod lean {

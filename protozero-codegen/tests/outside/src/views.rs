@@ -76,6 +76,17 @@ fn a_view_borrows() {
     assert_eq!(view.unknown_fields, everything().unknown_fields);
 }
 
+/// Well-known types that are generated with the schema borrow, too.
+#[test]
+fn the_payload_of_an_any_is_borrowed() {
+    use crate::view_known::kitchen::three::PlainBorrowed;
+    let any = protozero_types::Any { value: b"payload".to_vec(), ..Default::default() };
+    let bytes = Plain { any: Some(any), ..Plain::default() }.encode_to_vec();
+    let payload: &[u8] = PlainBorrowed::decode(&bytes).unwrap().any.unwrap().value;
+    assert_eq!(payload, b"payload");
+    assert!(bytes.as_ptr_range().contains(&payload.as_ptr()));
+}
+
 /// With the fields of the schema in the order of their numbers, and unknown ones where there are some.
 #[test]
 fn a_view_prints_as_a_struct() {
