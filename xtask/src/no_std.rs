@@ -74,6 +74,7 @@ pub fn cargo_in(
         command: "cargo xtask no-std".to_owned(),
         root: "crate::schema".to_owned(),
         open_enums: true,
+        generate_well_known: true,
         ..Config::default()
     });
     for file in files.map_err(|e| format!("{FOLDER}/{e}"))? {
@@ -82,7 +83,10 @@ pub fn cargo_in(
         if std::fs::read_to_string(&path).is_ok_and(|old| old == file.text) {
             continue;
         }
-        std::fs::write(&path, file.text).map_err(|e| format!("{}: {e}", path.display()))?;
+        let folder = path.parent().unwrap_or(&schema);
+        std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::write(&path, file.text))
+            .map_err(|e| format!("{}: {e}", path.display()))?;
     }
     let mut command = ctx.cargo();
     command

@@ -388,9 +388,7 @@ impl Build {
         let code = generate(&self.config)?;
         let manifest = env::var_os("CARGO_MANIFEST_PATH").and_then(|path| fs::read(path).ok());
         if self.cargo && manifest.is_some_and(|text| lacks_types(&text, &code)) {
-            println!(
-                "cargo:warning=the schema uses well-known types of google.protobuf: run `cargo add pbzero-types`"
-            );
+            println!("cargo:warning={LACKS_TYPES}");
         }
         if self.cargo {
             replaces_all(&out, &code)?;
@@ -412,6 +410,11 @@ fn replaces_all(out: &Path, code: &[OutputFile]) -> Result<(), BuildError> {
     *before = files;
     Ok(())
 }
+
+/// What a build script says then. The crate of the well-known types has the feature `std` by default, and needs
+/// `alloc`.
+const LACKS_TYPES: &str = "the schema uses well-known types of google.protobuf: run `cargo add pbzero-types`, without \
+    std with `--no-default-features`; or generate them with the schema, by `generate_well_known(true)`";
 
 /// Whether the code needs the crate of the well-known types, and the manifest of the package does not name it.
 fn lacks_types(manifest: &[u8], code: &[OutputFile]) -> bool {
