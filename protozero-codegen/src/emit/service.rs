@@ -12,7 +12,8 @@ use crate::names::{Taken, raw, snake};
 pub(super) fn emit(cx: &Context<'_>, at: usize, grpc: Option<TokenStream>) -> TokenStream {
     let service = &cx.schema.files[cx.file].services[at];
     let module = raw(cx.names.service(cx.file, at));
-    let doc = docs_or(&service.comment, false, &format!("Service `{}`.", service.path.full()));
+    let doc = format!("Service `{}`.", service.path.full());
+    let doc = docs_or(&service.comment, service.deprecated, &doc);
     let port = cx.config.api_kinds.service.then(|| port(cx, service));
     quote! {
         #doc
@@ -99,7 +100,7 @@ fn table(methods: &[Method]) -> TokenStream {
 
 /// The documentation of a method.
 fn docs_of(m: &Method) -> TokenStream {
-    let doc = docs_or(&m.comment, false, &format!("`{}`.", m.name));
+    let doc = docs_or(&m.comment, m.deprecated, &format!("`{}`.", m.name));
     let once = m.client_streaming.then(|| {
         quote! {
             ///

@@ -261,6 +261,7 @@ pub(crate) struct EnumValue {
 pub(crate) struct Service {
     pub path: Path,
     pub comment: Vec<String>,
+    pub deprecated: bool,
     pub methods: Vec<Method>,
 }
 

@@ -364,7 +364,8 @@ impl Builder<'_> {
             });
         }
         let comment = self.note(file, d.name()).lines;
-        Ok(Service { path: path(package, &[], d.name()), comment, methods })
+        let deprecated = d.options.deprecated();
+        Ok(Service { path: path(package, &[], d.name()), comment, deprecated, methods })
     }
 }
 

@@ -162,6 +162,21 @@ fn a_message_that_drops_fields_says_so() {
     assert!(!run(&[]).contains("drops"));
 }
 
+#[test]
+fn a_service_and_a_method_can_be_deprecated() {
+    let text = "syntax = \"proto3\"; message A {} \
+        service Old { option deprecated = true; rpc One(A) returns (A); } \
+        service New { rpc One(A) returns (A); rpc Two(A) returns (A) { option deprecated = true; } }";
+    let sources = vec![Source { path: "s.proto".into(), text: text.into() }];
+    let config = Config { sources, api_kinds: ApiKinds::ALL, ..Config::default() };
+    let text = generate(&config).unwrap().remove(0).text;
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // The module of the service, and the method of both traits.
+    assert_eq!(text.matches("#[deprecated] pub mod Old {").count(), 1, "{text}");
+    assert_eq!(text.matches("#[deprecated]").count(), 3, "{text}");
+    assert!(text.contains("#[deprecated] fn two(&mut self, call: Self::Call"), "{text}");
+}
+
 /// The items of a message set are no fields with the numbers of the extensions.
 #[test]
 fn extensions_of_a_message_set_have_no_constants() {
