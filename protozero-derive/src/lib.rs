@@ -72,6 +72,7 @@
 //!   snake case. No two fields may have the same name, also in JSON, where it is in `lowerCamelCase`;
 //! - a struct that derives `MessageView` has the name and the descriptor, and no JSON of its own: print it by
 //!   `json::print_bytes(&<View<'_> as Named>::descriptor(), &view.encode_to_vec(), &options)`;
+//! - a `default` that is a literal is part of it; the value of another expression is not, and reads as zero there;
 //! - extensions are not part of it, and a struct with type parameters has no name, as it would be that of several
 //!   messages. What shall have a name and no descriptor implements `Named` by hand.
 //!

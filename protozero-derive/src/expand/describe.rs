@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
+use syn::{Expr, Lit, UnOp};
 
 use super::parts::literal;
 use crate::kind::Kind;
@@ -61,9 +62,11 @@ fn part(member: &Member) -> Option<TokenStream> {
     let Member { name, ty, what, .. } = member;
     let (schema, span) = (&name.schema, span_of(ty));
     let field = match what {
-        What::Field { held, number, shape, .. } => {
+        What::Field { held, number, shape, default } => {
             let kind = kind(held);
-            field(name, held, *number, *shape, &kind)
+            let default = default.as_ref().and_then(text).map(|text| quote!(.default(#text)));
+            let field = field(name, held, *number, *shape, &kind);
+            quote!(#field #default)
         }
         What::Map { key, value, number } => {
             let (of_key, of_value, number) = (kind(key), kind(value), literal(*number));
@@ -101,6 +104,26 @@ fn field(
     let (utf8, json) = (utf8(held.kind == Kind::String && held.checked), json(name));
     quote_spanned! {span_of(&held.ty)=>
         __d::FieldDescriptor::#label(#schema, #number, #kind) #presence #delimited #utf8 #json
+    }
+}
+
+/// A default that is a literal, as descriptors have it. None: any other expression, whose value a macro does not know.
+fn text(default: &Expr) -> Option<String> {
+    match default {
+        Expr::Group(group) => text(&group.expr),
+        Expr::Paren(inner) => text(&inner.expr),
+        Expr::Unary(minus) if matches!(minus.op, UnOp::Neg(_)) => {
+            Some(format!("-{}", text(&minus.expr)?))
+        }
+        Expr::Lit(literal) => match &literal.lit {
+            Lit::Int(number) => Some(number.base10_digits().to_owned()),
+            Lit::Float(number) => Some(number.base10_digits().to_owned()),
+            Lit::Bool(yes) => Some(yes.value.to_string()),
+            Lit::Str(text) => Some(text.value()),
+            Lit::ByteStr(bytes) => Some(bytes.value().escape_ascii().to_string()),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use protozero::descriptor::{Label, MessageDescriptor, Presence};
+use protozero::dynamic::Value;
 use protozero::json::{self, ParseOptions, PrintOptions};
 use protozero::text;
 use protozero::{Enumeration, Message, MessageView, Named, Oneof, Reflect, UnknownFields};
@@ -122,6 +123,27 @@ struct Borrowed<'a> {
 enum Choice<'a> {
     #[pb(bytes, 3)]
     Bytes(&'a [u8]),
+}
+
+#[derive(Clone, PartialEq, Debug, Default, Message)]
+#[pb(skip_unknown, name = "shop.v1.Defaults")]
+struct Defaults {
+    #[pb(int32, 1, default = -7)]
+    number: Option<i32>,
+    #[pb(fixed64, 2, default = 0xffff_ffff_ffff_ffff)]
+    big: Option<u64>,
+    #[pb(double, 3, default = -0.5)]
+    ratio: Option<f64>,
+    #[pb(bool, 4, default = true)]
+    yes: Option<bool>,
+    #[pb(string, 5, default = "a \"b\"")]
+    text: Option<String>,
+    #[pb(bytes, 6, default = b"\xff\0x\"")]
+    raw: Option<Vec<u8>>,
+    #[pb(int32, 7, default = 3 + 4)]
+    sum: Option<i32>,
+    #[pb(int32, 8)]
+    none: Option<i32>,
 }
 
 /// A oneof with messages that have no name: allowed in a struct without a name.
@@ -249,6 +271,20 @@ fn views_have_a_name_too() {
     let descriptor = <Borrowed<'_> as Named>::descriptor();
     let printed = json::print_bytes(&descriptor, bytes, &PrintOptions::default()).unwrap();
     assert_eq!(printed, r#"{"name":"a","inner":[{"bytes":"////"}]}"#);
+}
+
+/// Those that are literals: a macro does not know the value of another expression.
+#[test]
+fn a_descriptor_has_the_defaults() {
+    let default = |name: &str| Defaults::descriptor().field(name).unwrap().default_value().unwrap();
+    assert_eq!(default("number"), Value::I32(-7));
+    assert_eq!(default("big"), Value::U64(u64::MAX));
+    assert_eq!(default("ratio"), Value::F64(-0.5));
+    assert_eq!(default("yes"), Value::Bool(true));
+    assert_eq!(default("text"), Value::String("a \"b\"".into()));
+    assert_eq!(default("raw"), Value::Bytes(b"\xff\0x\"".to_vec()));
+    assert_eq!((default("sum"), default("none")), (Value::I32(0), Value::I32(0)));
+    assert_eq!(Defaults::default().sum_or_default(), 7);
 }
 
 #[test]
