@@ -258,18 +258,19 @@ impl DynamicMessage {
         Ok(())
     }
 
-    /// Adds or replaces an entry of a map.
+    /// Adds or replaces an entry of a map: `order.insert("tags", "colour", "red")`.
     ///
     /// # Errors
     /// [`SetError`] if there is no such field, or the key or value does not fit it.
     pub fn insert<'k>(
         &mut self,
         key: impl Into<FieldKey<'k>>,
-        map_key: MapKey,
+        map_key: impl Into<MapKey>,
         value: impl Into<Value>,
     ) -> Result<(), SetError> {
         let pool = self.descriptor.pool.clone();
         let (field, mut value) = (self.find(&pool.0, key)?, value.into());
+        let map_key = map_key.into();
         resolve_names(&pool.0, field, &mut value)?;
         take_over(&pool, field, &mut value)?;
         if !fits_entry(&pool.0, field, &map_key, &value) {

@@ -60,8 +60,8 @@ pub enum MapKey {
 }
 
 macro_rules! from {
-    ($($variant:ident($type:ty)),* $(,)?) => {$(
-        impl From<$type> for Value {
+    ($target:ident: $($variant:ident($type:ty)),* $(,)?) => {$(
+        impl From<$type> for $target {
             fn from(value: $type) -> Self {
                 Self::$variant(value.into())
             }
@@ -70,9 +70,14 @@ macro_rules! from {
 }
 
 from! {
-    Bool(bool), I32(i32), I64(i64), U32(u32), U64(u64), F32(f32), F64(f64), String(String),
-    String(&str), Bytes(Vec<u8>), Bytes(&[u8]), Message(DynamicMessage), List(Vec<Value>),
-    Map(BTreeMap<MapKey, Value>),
+    Value: Bool(bool), I32(i32), I64(i64), U32(u32), U64(u64), F32(f32), F64(f64), String(String),
+    String(&str), String(&String), Bytes(Vec<u8>), Bytes(&[u8]), Message(DynamicMessage),
+    List(Vec<Value>), Map(BTreeMap<MapKey, Value>),
+}
+
+from! {
+    MapKey: Bool(bool), I32(i32), I64(i64), U32(u32), U64(u64), String(String), String(&str),
+    String(&String),
 }
 
 impl<E: crate::Enumeration> From<E> for Value {

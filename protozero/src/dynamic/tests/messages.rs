@@ -269,6 +269,26 @@ fn swapped_messages_are_dropped_level_by_level() {
 }
 
 #[test]
+fn a_key_of_a_map_is_made_of_a_plain_type() {
+    let pool = pool(EVERYTHING);
+    let mut m = new(&pool, "e.All");
+    m.insert("names", "text", Value::Enum(7)).unwrap();
+    let text = String::from("borrowed");
+    m.insert("names", &text, Value::Enum(7)).unwrap();
+    m.insert("names", String::from("owned"), Value::Enum(7)).unwrap();
+    for key in ["text", &text, "owned"] {
+        assert_eq!(m.at(&format!("names[\"{key}\"]")), Some(&Value::Enum(7)), "{key}");
+    }
+    m.insert("by_id", 1i64, new(&pool, "e.All")).unwrap();
+    assert!(m.at("by_id[1]").is_some());
+    let wrong = Err(SetError::WrongType);
+    assert_eq!(m.insert("names", true, Value::Enum(7)), wrong);
+    assert_eq!(m.insert("names", 1u64, Value::Enum(7)), wrong);
+    assert_eq!([MapKey::from(1), MapKey::from(1u32)], [MapKey::I32(1), MapKey::U32(1)]);
+    m.set("text", &text).unwrap();
+}
+
+#[test]
 fn set_push_insert() {
     let pool = pool(EVERYTHING);
     let mut m = new(&pool, "e.All");
