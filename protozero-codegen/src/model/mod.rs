@@ -242,7 +242,7 @@ pub(crate) struct Enumeration {
     pub file: usize,
     pub comment: Vec<String>,
     pub values: Vec<EnumValue>,
-    /// Other numbers are unknown fields instead of values. Never set with
+    /// Other numbers are unknown fields instead of values. Never set together with `open_enums`.
     pub closed: bool,
     pub deprecated: bool,
 }

@@ -34,7 +34,6 @@ const RANGE_MIN: usize = 256;
 /// place until the next call. Its initialized bytes remain initialized if the content is at the
 /// same address in the next call. It panics only before it changes anything. `set_len` changes only
 /// the length.
-/// the length and nothing else.
 pub unsafe trait Growable: DerefMut<Target = [u8]> {
     /// The free space after the content: at least `additional` bytes.
     fn spare_capacity(&mut self, additional: usize) -> &mut [MaybeUninit<u8>];

@@ -69,7 +69,6 @@ pub fn parse(
 ///
 /// # Errors
 /// Those of [`parse`].
-/// As [`parse`].
 pub fn parse_message(
     descriptor: &MessageDescriptor,
     text: &[u8],
