@@ -5,6 +5,7 @@ use core::cmp::Reverse;
 
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::ext::IdentExt as _;
 
 use super::context::{Context, docs, docs_or, ident, spaceless};
 use super::{accessors, defaults, extension};
@@ -219,13 +220,41 @@ fn line<'a>(
 ) -> Line<'a> {
     let number = f.number;
     let full = format!("{}.{}", message.path.full(), f.name);
+    let end = schema_name(cx, message, &name.unraw().to_string(), &f.name);
     if let Some((by, value)) = cx.schema.map_entry(f) {
         let (key, of) = (key(by), kind(cx, &full, value));
-        return (cx.gate_feature(value), format!("map {name} = {number} as {key}, {of};"));
+        return (cx.gate_feature(value), format!("map {name} = {number} as {key}, {of}{end};"));
     }
     let (shape, keeper) = shape(cx, message, f);
-    let text = format!("{shape} {name}{keeper} = {number} as {};", kind(cx, &full, f));
+    let text = format!("{shape} {name}{keeper} = {number} as {}{end};", kind(cx, &full, f));
     (cx.gate_feature(f), text)
+}
+
+/// The end of a line of an owned message: see [`renamed`].
+fn schema_name(cx: &Context<'_>, message: &Message, shown: &str, schema: &str) -> String {
+    // A descriptor has all names, and the table of a compact message has none.
+    let described = cx.config.api_kinds.descriptor && cx.config.text_feature.is_none();
+    match described || cx.is_compact(message) {
+        true => String::new(),
+        false => renamed(shown, schema),
+    }
+}
+
+/// The end of a line: the name in the schema, if errors would show another one.
+pub(super) fn renamed(shown: &str, schema: &str) -> String {
+    if shown == schema { String::new() } else { format!(", {schema:?}") }
+}
+
+/// The name that errors show for a variant of a oneof: with an underscore before each capital.
+pub(super) fn shown(variant: &proc_macro2::Ident) -> String {
+    let mut out = String::new();
+    for (at, letter) in variant.unraw().to_string().char_indices() {
+        if letter.is_ascii_uppercase() && at != 0 {
+            out.push('_');
+        }
+        out.push(letter.to_ascii_lowercase());
+    }
+    out
 }
 
 /// The shape of a field that is no map, and what follows its name: the place of elements that are no values.
@@ -295,7 +324,8 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
     let variants: TokenStream = members
         .map(|(f, variant)| {
             let full = format!("{outer}.{}", f.name);
-            let text = format!("{variant} = {} as {};", f.number, kind(cx, &full, f));
+            let end = schema_name(cx, message, &shown(&variant), &f.name);
+            let text = format!("{variant} = {} as {}{end};", f.number, kind(cx, &full, f));
             lines.push((f.number, (cx.gate_feature(f), text)));
             let (doc, drops) = (docs(&f.comment, f.deprecated), drops_inside(cx, f, &f.comment));
             let scalar = held(cx, &full, f);

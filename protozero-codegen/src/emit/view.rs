@@ -5,10 +5,11 @@ use core::cmp::Reverse;
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
+use syn::ext::IdentExt as _;
 
 use super::context::{Context, docs, docs_or, ident, spaceless};
 use super::defaults;
-use super::owned::{implicit, oneof_lines, shape, table};
+use super::owned::{implicit, oneof_lines, renamed, shape, shown, table};
 use crate::model::{Field, Kind, Label, Message, MessageId};
 use crate::names::{Taken, camel, raw, variants};
 use crate::wellknown;
@@ -134,12 +135,12 @@ fn field(cx: &Context<'_>, f: &Field, name: &Ident) -> TokenStream {
 
 /// The line of a field in `rt::view!`.
 fn line(cx: &Context<'_>, message: &Message, f: &Field, name: &Ident) -> String {
-    let number = f.number;
+    let (number, end) = (f.number, renamed(&name.unraw().to_string(), &f.name));
     if let Some((key, value)) = cx.schema.map_entry(f) {
-        return format!("map {name} = {number} as {}, {};", kind(cx, key), kind(cx, value));
+        return format!("map {name} = {number} as {}, {}{end};", kind(cx, key), kind(cx, value));
     }
     let (shape, keeper) = shape(cx, message, f);
-    format!("{shape} {name}{keeper} = {number} as {};", kind(cx, f))
+    format!("{shape} {name}{keeper} = {number} as {}{end};", kind(cx, f))
 }
 
 /// The type in `protozero::rt::owned`, with its parameter.
@@ -168,7 +169,9 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
     let mut lines = Vec::new();
     let variants: TokenStream = members
         .map(|(f, variant)| {
-            lines.push((f.number, (None, format!("{variant} = {} as {};", f.number, kind(cx, f)))));
+            let end = renamed(&shown(&variant), &f.name);
+            let line = format!("{variant} = {} as {}{end};", f.number, kind(cx, f));
+            lines.push((f.number, (None, line)));
             let doc = docs(&f.comment, f.deprecated);
             let scalar = held(cx, f);
             let ty = if f.boxed {

@@ -67,7 +67,8 @@
 ///
 /// A line is `shape field = number as Kind;`. The type of the kind, if it has one, is in
 /// parentheses; a map has two kinds, and a oneof has several numbers and no kind. For a closed
-/// enumeration, `+ unknown_fields` before the number is the place for invalid elements. A oneof has
+/// enumeration, `+ unknown_fields` before the number is the place for invalid elements. At the end may be
+/// the name in the schema, as in `optional self_ = 7 as Int32, "self";`: errors have it. A oneof has
 /// a line per range, as in `oneof_low paint = 4..=5; oneof_high paint = 8..=8;`, if numbers of other
 /// fields are between those of its members. No other field has a number in such a range. After
 /// `Polygon without unknown_fields;` the struct has no such field: what it does not know is dropped.
@@ -79,13 +80,14 @@ macro_rules! __owned {
         $(
             $(#[$meta:meta])*
             $shape:ident $field:ident $(+ $unknown:ident)? = $number:literal
-                $(| $more:literal)* $(..= $last:literal)? $(as $($kind:ident $(($of:ty))?),+)?;
+                $(| $more:literal)* $(..= $last:literal)? $(as $($kind:ident $(($of:ty))?),+)?
+                $(, $schema:literal)?;
         )*
     ) => {
         impl $crate::rt::owned::Encode for $name {
             const ROWS: &'static [$crate::rt::owned::Row] = &[$(
                 $(#[$meta])*
-                $crate::__row!($name $shape $field $number $($($kind $(($of))?)+)?),
+                $crate::__row!($name $shape $field $number $($($kind $(($of))?)+)?)$(.named($schema))?,
             )*];
 
             fn about() -> $crate::rt::owned::About {
@@ -189,14 +191,14 @@ macro_rules! __oneof {
         $name:ident;
         $(
             $(#[$meta:meta])*
-            $variant:ident = $number:literal as $kind:ident $(($of:ty))?;
+            $variant:ident = $number:literal as $kind:ident $(($of:ty))? $(, $schema:literal)?;
         )*
     ) => {
         impl $crate::rt::owned::Oneof for $name {
             const NUMBERS: &'static [u32] = &[$($(#[$meta])* $number,)*];
             const ROWS: &'static [$crate::rt::owned::Row] = &[$(
                 $(#[$meta])*
-                $crate::__row!($name optional $variant $number $kind $(($of))?),
+                $crate::__row!($name optional $variant $number $kind $(($of))?)$(.named($schema))?,
             )*];
 
             #[inline]

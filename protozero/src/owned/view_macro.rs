@@ -51,12 +51,14 @@ macro_rules! __view {
         $name:ident<$life:lifetime>, $full:literal $(without $none:ident)?;
         $(
             $shape:ident $field:ident $(+ $unknown:ident)? = $number:literal
-                $(| $more:literal)* $(..= $last:literal)? $(as $($kind:ident $(($of:ty))?),+)?;
+                $(| $more:literal)* $(..= $last:literal)? $(as $($kind:ident $(($of:ty))?),+)?
+                $(, $schema:literal)?;
         )*
     ) => {
         impl<$life> $crate::rt::owned::Encode for $name<$life> {
             const ROWS: &'static [$crate::rt::owned::Row] = &[$(
-                $crate::__view_row!($name $life $shape $field $number $($($kind $(($of))?)+)?),
+                $crate::__view_row!($name $life $shape $field $number $($($kind $(($of))?)+)?)
+                    $(.named($schema))?,
             )*];
 
             fn about() -> $crate::rt::owned::About {
@@ -133,12 +135,14 @@ macro_rules! __view_row {
 macro_rules! __view_oneof {
     (
         $name:ident<$life:lifetime>;
-        $($variant:ident = $number:literal as $kind:ident $(($of:ty))?;)*
+        $(
+            $variant:ident = $number:literal as $kind:ident $(($of:ty))? $(, $schema:literal)?;
+        )*
     ) => {
         impl<$life> $crate::rt::owned::Oneof for $name<$life> {
             const NUMBERS: &'static [u32] = &[$($number,)*];
             const ROWS: &'static [$crate::rt::owned::Row] = &[$(
-                $crate::__row!($name optional $variant $number $kind $(($of))?),
+                $crate::__row!($name optional $variant $number $kind $(($of))?)$(.named($schema))?,
             )*];
 
             #[inline]

@@ -35,6 +35,8 @@ pub struct Row {
     /// 0 for a oneof.
     number: u32,
     name: &'static str,
+    /// Whether the name is that of the schema. Otherwise it is that of a field in Rust, or of the variant of a oneof.
+    is_schema: bool,
     line: Line,
 }
 
@@ -75,7 +77,13 @@ impl Row {
     /// A row for a field, or of number 0 for a oneof.
     #[must_use]
     pub const fn new(number: u32, name: &'static str, line: Line) -> Self {
-        Self { number, name, line }
+        Self { number, name, is_schema: false, line }
+    }
+
+    /// The same with the name that the field has in the schema.
+    #[must_use]
+    pub const fn named(self, name: &'static str) -> Self {
+        Self { name, is_schema: true, ..self }
     }
 }
 
@@ -112,7 +120,10 @@ impl Names<'static> for About {
             _ => (row.number == number).then_some((row, false)),
         });
         let (row, is_variant) = row?;
-        let name = if is_variant { Name::Variant(row.name) } else { Name::Field(row.name) };
+        let name = match is_variant && !row.is_schema {
+            true => Name::Variant(row.name),
+            false => Name::Field(row.name),
+        };
         Some(Part { name, holds: holds(row.line) })
     }
 }

@@ -202,6 +202,22 @@ fn names_that_generated_code_needs_are_nobodys() {
     let _ = (Box___::ALL, IntoIterator::default());
 }
 
+/// Of fields that have other names in Rust, and of members whose variants do not say their names.
+#[test]
+fn errors_have_the_names_of_the_schema() {
+    use crate::owned::kitchen::names::Option_;
+    use crate::view::kitchen::names::OptionBorrowed;
+    use protozero::MessageView;
+    // A number, a string in a oneof with the variant `Ok`, and one that another spelling has.
+    for (bytes, name) in
+        [(&b"\x10\x80"[..], "self"), (b"\xd2\x02\x05", "Ok"), (b"\xda\x02\x05", "ok_")]
+    {
+        let path = format!("kitchen.names.Option.{name}");
+        assert_eq!(<Option_ as Message>::decode(bytes).unwrap_err().path(), path);
+        assert_eq!(OptionBorrowed::decode(bytes).unwrap_err().path(), path);
+    }
+}
+
 /// What lies in an area that is off is kept, and can be written encoded.
 #[test]
 fn areas_can_be_left_out() {
