@@ -55,6 +55,8 @@
 //! | fields that a reader yields; all fields after one pass | `OrderReaderField`; `OrderReaderTable` |
 //! | message `Order`, borrowed | `OrderBorrowed<'a>` |
 //! | message `Order.Item` | `Order_Item`, `Order_ItemWriter`, `Order_ItemReader` |
+//! | setters of a map `tags` of `Order` | `tags(key, value)`, `tags_raw(entry)` |
+//! | entries of that map, which a reader yields | `Order_TagsEntryReader`, with `key()` and `value()` |
 //! | oneof `paid_by` of `Order`; borrowed | `Order_PaidByOneof`; `Order_PaidByBorrowedOneof` |
 //! | enum `Status`, value `STATUS_NOT_SHIPPED` | `Status::NotShipped` |
 //! | service `Exchange` | module `Exchange` |
