@@ -31,6 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .compile(&["echo.proto", "awkward.proto", "root.proto"], &["../echo/proto", "proto"])?;
     // Names that those of prost are aliases of, also for schemas that need care.
     let like_prost = Build::new().prost_names(true).plain_types(true).grpc(Grpc::ALL);
+    let like_prost = like_prost.file_descriptor_set_path(out.join("set.bin"));
     like_prost.out_dir(out.join("like_prost")).compile(
         &["hello.proto", "awkward.proto", "root.proto"],
         &["../hello-world/proto", "proto"],
