@@ -215,7 +215,7 @@ impl Session {
     /// A session with `traced`, at its usual address. It also records the rest of the machine, if the config says so.
     ///
     /// # Errors
-    /// When no service answers, or it refuses the config.
+    /// When no service answers. [`start`](Self::start) tells of a config that it refuses.
     pub fn system(config: &Config) -> Result<Self, SessionError> {
         Self::set_up(Service::Default, config)
     }
@@ -231,7 +231,7 @@ impl Session {
     /// A session with the service inside this program, which is started if it does not run.
     ///
     /// # Errors
-    /// When the service cannot be started, or refuses the config.
+    /// When the service cannot be started. [`start`](Self::start) tells of a config that it refuses.
     #[cfg(feature = "in-process")]
     pub fn in_process(config: &Config) -> Result<Self, SessionError> {
         runtime::Init::new().start_service()?;
@@ -283,7 +283,8 @@ impl Session {
         Self { shared, service, name, socket, writes_file: false, forks }
     }
 
-    /// Starts recording. Returns when all data sources record. For a session that a trigger starts it returns at once.
+    /// Starts recording. Returns when all data sources record. For a session that a trigger starts it returns when the
+    /// service has it: a [`trigger`](crate::trigger) that comes later reaches it.
     ///
     /// # Errors
     /// When the service refuses the config, or the session was started before.
@@ -464,10 +465,7 @@ impl Inner {
         match self.state {
             State::SetUp => {}
             State::Armed => {
-                if self.new_file.is_some() {
-                    // The service answers only for a session that it has accepted.
-                    self.consumer.get_trace_stats()?;
-                }
+                self.wait_accepted()?;
                 self.state = State::Started;
                 return self.commit_file();
             }
@@ -487,6 +485,17 @@ impl Inner {
                 _ => {}
             }
         }
+    }
+
+    /// Waits until the service has the session.
+    fn wait_accepted(&mut self) -> Result<(), SessionError> {
+        // It answers only for a session that it has accepted.
+        let Err(error) = self.consumer.get_trace_stats() else { return Ok(()) };
+        if matches!(error, ConsumerError::Rejected(_)) {
+            // The reason of a refusal may come behind this answer.
+            while !matches!(self.wait(Some(TIMEOUT))?, Waited::Ended | Waited::TimedOut) {}
+        }
+        Err(error.into())
     }
 
     /// The service records into the file.

@@ -206,10 +206,21 @@ fn a_trigger_starts_a_session() {
     let session = Session::in_process(&config).expect("a session");
     session.start().expect("a start");
     assert!(session.start().is_err(), "only once");
-    // The service has the config once it answers.
-    session.query().expect("a state");
     tracing_sdk::trigger(&["now"]);
     assert!(session.wait(None).expect("the end"));
+}
+
+/// `start` tells the service's reason, also where a trigger would start the session.
+#[test]
+fn a_refusal_is_told_by_start() {
+    let _alone = alone();
+    for trigger in [Trigger::Start, Trigger::Stop] {
+        let second = Duration::from_secs(1);
+        let config = Config::new().duration(second).trigger(trigger, "now", second);
+        let session = Session::in_process(&config).expect("a session");
+        let error = session.start().expect_err("a duration and a trigger").to_string();
+        assert!(error.contains("duration_ms"), "{error}");
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod layers;
 mod log_records;
 mod plugin;
 mod recorder;
+mod sessions;
 mod startup;
 mod thread_time;
 mod tracks;
@@ -95,6 +96,7 @@ fn main() {
             ends::the_end_of_a_program_completes_its_files();
             ends::the_last_events_arrive_beside_threads_that_hold_locks();
             tracks::a_track_that_is_one_of_its_ancestors_is_told();
+            sessions::a_session_that_a_trigger_starts_is_there_after_its_start();
             ends::a_service_learns_that_a_program_with_a_child_has_ended();
             ends::recordings_that_lack_something_say_so();
             ends::the_program_of_the_guide_leaves_a_file();
