@@ -25,6 +25,9 @@ const TRIGGER_TIMEOUT_MS: u32 = 24 * 3600 * 1000;
 /// that cannot do that go by it. Trace processor reports an error in the trace of a config without it.
 const FLUSH_PERIOD_MS: u32 = 5000;
 
+const STOPPED_WITH_FILE: &str = "a session that `Trigger::Stop` ends cannot write into a file: leave \
+                                 `write_into_file` and the like out, and read the session when it has ended";
+
 /// What a trigger does to a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -66,25 +69,44 @@ pub enum Fill {
 ///     .duration(Duration::from_secs(10));
 /// ```
 ///
-/// A recording that runs for days, into a file, until something goes wrong:
+/// A recording that runs for days, until something goes wrong. The ring has what came before that:
 ///
-/// ```
+/// ```no_run
+/// # use std::fs::File;
 /// # use std::time::Duration;
-/// # use tracing_sdk::session::{Config, Trigger};
+/// # use tracing_sdk::session::{Config, Fill, Session, Trigger};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let config = Config::new()
+///     .buffer_kb(65_536, Fill::Ring)
 ///     .track_events(&["net"])
 ///     .data_source_named("linux.system_info")
-///     .write_into_file("/var/log/server.pftrace")
-///     .write_period(Duration::from_secs(2))
-///     .flush_period(Duration::from_secs(10))
-///     .file_bytes_max(1 << 30)
-///     // One second after `tracing_sdk::trigger(&["jank"])`, or after two days.
+///     // One second after `tracing_sdk::trigger(&["jank"])`. After two days without it, it ends with an empty trace.
 ///     .trigger(Trigger::Stop, "jank", Duration::from_secs(1))
 ///     .trigger_timeout(Duration::from_secs(2 * 24 * 3600))
 ///     .unique_name("the server");
+/// let session = Session::system(&config)?;
+/// session.start()?;
+/// session.wait(None)?;
+/// session.read_into(&mut File::create("server.pftrace")?)?;
+/// # Ok(())
+/// # }
 /// ```
 ///
-/// A recording of the minute after a trigger, into a file that is open. It ends when its buffer is full:
+/// A recording into a file, until that has a gigabyte:
+///
+/// ```
+/// # use std::time::Duration;
+/// # use tracing_sdk::session::Config;
+/// let config = Config::new()
+///     .track_events(&["net"])
+///     .write_into_file("/var/log/server.pftrace")
+///     .write_period(Duration::from_secs(2))
+///     .flush_period(Duration::from_secs(10))
+///     .file_bytes_max(1 << 30);
+/// ```
+///
+/// A recording of the minute after a trigger, into a file that is open. When its buffer is full, later events are
+/// dropped until the service has written what is in it:
 ///
 /// ```no_run
 /// # use std::fs::File;
@@ -242,7 +264,8 @@ impl Config {
 
     /// The service writes the trace into this file while it records, in place of keeping it for
     /// [`Session::read_into`](super::Session::read_into): for long traces. This program makes the file. It has its
-    /// name from the start of the session on, and replaces one that exists.
+    /// name from the start of the session on, and replaces one that exists. A session that [`Trigger::Stop`] ends
+    /// cannot write into a file.
     ///
     /// When this program ends without stopping the session, `traced` stops it and completes the file. A service inside
     /// the program ends with it, and completes the file if the program returns from `main` or calls
@@ -304,7 +327,8 @@ impl Config {
     }
 
     /// Adds a trigger, which a program activates with [`trigger`](crate::trigger). All triggers of a session do the
-    /// same; the last call decides what.
+    /// same; the last call decides what. Each has a name of its own. The session must have no
+    /// [`duration`](Self::duration), and with [`Trigger::Stop`] it must not write into a file.
     pub fn trigger(mut self, what: Trigger, name: &str, delay: Duration) -> Self {
         let triggers = self.message.trigger_config.get_or_insert_default();
         triggers.trigger_mode = Some(match what {
@@ -320,7 +344,8 @@ impl Config {
         self
     }
 
-    /// Ends the session after this time if none of its triggers was activated; a day if this is not called.
+    /// Ends the session after this time, at most seven days, if none of its triggers was activated; a day if this is
+    /// not called. Its trace is empty then.
     pub fn trigger_timeout(mut self, time: Duration) -> Self {
         let triggers = self.message.trigger_config.get_or_insert_default();
         triggers.trigger_timeout_ms = Some(ms(time));
@@ -333,7 +358,7 @@ impl Config {
         self
     }
 
-    /// Ends the session after this time, at most 24 days.
+    /// Ends the session after this time, at most seven days. For a session without a trigger.
     pub fn duration(mut self, time: Duration) -> Self {
         self.message.duration_ms = Some(ms(time));
         self
@@ -366,8 +391,11 @@ impl Config {
 
     /// Whether a trigger starts the session.
     pub(super) fn starts_by_trigger(&self) -> bool {
-        let triggers = self.message.trigger_config.as_ref();
-        triggers.and_then(|triggers| triggers.trigger_mode) == Some(TriggerMode::START_TRACING)
+        self.trigger_mode() == Some(TriggerMode::START_TRACING)
+    }
+
+    fn trigger_mode(&self) -> Option<TriggerMode> {
+        self.message.trigger_config.as_ref().and_then(|triggers| triggers.trigger_mode)
     }
 
     /// Whether the service writes the trace into a file.
@@ -376,7 +404,14 @@ impl Config {
     }
 
     /// The file for the service, and what is left to do with it when the session has started.
+    ///
+    /// # Errors
+    /// When the file cannot be made, or the session cannot write into one.
     pub(super) fn file(&self) -> Result<(Option<OwnedFd>, Option<NewFile>), SessionError> {
+        // Each service refuses that, in the words of the schema.
+        if self.writes_file() && self.trigger_mode() == Some(TriggerMode::STOP_TRACING) {
+            return Err(SessionError::Config(STOPPED_WITH_FILE.to_owned()));
+        }
         let none = Path::new("the file of the config");
         Ok(match &self.output {
             None => (None, None),

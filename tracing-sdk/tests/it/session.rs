@@ -223,6 +223,38 @@ fn a_refusal_is_told_by_start() {
     }
 }
 
+/// The configs in the documentation of `Config`.
+#[test]
+fn documented_configs_are_accepted() {
+    let _alone = alone();
+    let path = TempPath::new("documented");
+    let second = Duration::from_secs(1);
+    let ring =
+        Config::new().buffer_kb(65_536, Fill::Ring).trigger(Trigger::Stop, "jank", Duration::ZERO);
+    let ring = ring.data_source_named("linux.system_info").unique_name("the server");
+    let ring = started(ring.trigger_timeout(2 * 24 * 3600 * second));
+    tracing_sdk::trigger(&["jank"]);
+    assert!(ring.wait(None).expect("the end"));
+    let file = Config::new().write_into_file(&path.0).write_period(2 * second);
+    started(file.flush_period(10 * second).file_bytes_max(1 << 30)).stop().expect("a stop");
+    std::fs::remove_file(&path.0).expect("the file");
+    let open = std::fs::File::options().read(true).write(true).create_new(true).open(&path.0);
+    let discard = Config::new().buffer_kb(65_536, Fill::Discard).write_into(open.expect("a file"));
+    drop(started(discard.trigger(Trigger::Start, "jank", 60 * second)));
+}
+
+/// The error is in the words of `Config`, and no file is left.
+#[test]
+fn a_session_with_a_file_does_not_end_by_a_trigger() {
+    let _alone = alone();
+    let folder = TempFolder::new("stopped");
+    let config = Config::new().write_into_file(folder.0.join("trace"));
+    let config = config.trigger(Trigger::Stop, "enough", Duration::ZERO);
+    let error = Session::in_process(&config).expect_err("a file and a trigger").to_string();
+    assert!(error.contains("leave `write_into_file`"), "{error}");
+    assert_eq!(std::fs::read_dir(&folder.0).expect("a folder").count(), 0);
+}
+
 #[test]
 fn counters_state_and_changes() {
     let _alone = alone();

@@ -44,7 +44,7 @@ pub enum SessionError {
     TimedOut(&'static str),
     /// A method was called out of order.
     Order(&'static str),
-    /// A config that cannot be read.
+    /// A config that cannot be read, or that no service takes.
     Config(String),
     /// A trace could not be written to this file.
     File(PathBuf, io::Error),
