@@ -5,7 +5,6 @@ use std::time::Duration;
 use os::socket::Address;
 
 use super::startup::Startup;
-use crate::track::process;
 
 /// The shared memory of a process, bytes. Two threads that record as fast as they can fill 256 KiB, the default of
 /// services, faster than these take it out. In 4 MiB they lost events in one of 25 seconds, on two processors, in this
@@ -32,7 +31,8 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) fn new() -> Self {
-        let program = process::command_line().into_iter().next().unwrap_or_default();
+        let program = std::env::args_os().next().unwrap_or_default();
+        let program = program.to_string_lossy();
         let name = program.rsplit('/').next().unwrap_or_default().to_owned();
         let wait = os::environment::variable(WAIT_MS).and_then(|text| text.to_str()?.parse().ok());
         Self {

@@ -95,7 +95,7 @@ impl Sequence {
         if let Some(name) = arguments.first() {
             fields::text(out, process_field::PROCESS_NAME, name.as_bytes());
         }
-        for argument in &arguments {
+        for argument in arguments.iter() {
             fields::text(out, process_field::CMDLINE, argument.as_bytes());
         }
         drop(description);

@@ -1,6 +1,7 @@
 //! This process, as the trace describes it.
 
 use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::hash::fnv1a;
 
@@ -53,9 +54,38 @@ fn random() -> u64 {
     std::collections::hash_map::RandomState::new().build_hasher().finish()
 }
 
-/// The arguments of the process, the program first.
-pub(crate) fn command_line() -> Vec<String> {
-    std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect()
+/// How much of its command line a process writes, bytes. Each sequence describes the process, and again after each
+/// clear: what is longer would fill the shared memory, or the ring.
+const COMMAND_LINE_LEN_MAX: usize = 1024;
+
+/// The arguments of the process, the program first, up to [`COMMAND_LINE_LEN_MAX`] bytes.
+pub(crate) fn command_line() -> Arc<[String]> {
+    static KNOWN: Mutex<Option<Arc<[String]>>> = Mutex::new(None);
+    let arguments = || std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    // In a forked process a thread that is not there may have the lock.
+    match KNOWN.try_lock() {
+        Ok(mut known) => known.get_or_insert_with(|| cut(arguments())).clone(),
+        Err(_) => cut(arguments()),
+    }
+}
+
+/// As many arguments as have [`COMMAND_LINE_LEN_MAX`] bytes in all, each with a NUL; the last one may be a part.
+pub(super) fn cut(arguments: impl Iterator<Item = String>) -> Arc<[String]> {
+    let mut left = COMMAND_LINE_LEN_MAX;
+    let fitting = arguments.map_while(|mut argument| {
+        if left == 0 {
+            return None;
+        }
+        let mut len = argument.len().min(left);
+        while !argument.is_char_boundary(len) {
+            len -= 1;
+        }
+        // Behind a part there is nothing.
+        left = if len == argument.len() { left.saturating_sub(len + 1) } else { 0 };
+        argument.truncate(len);
+        Some(argument)
+    });
+    fitting.collect()
 }
 
 /// The longest name of a thread in the kernel, bytes.

@@ -1,4 +1,4 @@
-use super::process::{start_ticks, uuid_of};
+use super::process::{cut, start_ticks, uuid_of};
 use super::{Kind, Name, Parent, Track};
 use crate::hash::fnv1a;
 
@@ -38,4 +38,16 @@ fn the_start_time_stands_behind_the_last_parenthesis() {
     check("a) b (c) ", Some(22));
     assert_eq!(start_ticks(""), None);
     assert_eq!(start_ticks("17 (cat) S 1"), None);
+}
+
+#[test]
+fn a_command_line_has_a_limit() {
+    let cut = |arguments: &[&str]| cut(arguments.iter().map(|&argument| argument.to_owned()));
+    let long = "ä".repeat(10_000);
+    assert_eq!(cut(&["cat", "", "file"])[..], ["cat", "", "file"]);
+    // A NUL each: 4 of 1024 bytes are taken, and 1020 are there.
+    assert_eq!(cut(&["cat", &long, "file"])[..], ["cat", &long[..1020]]);
+    assert_eq!(cut(&["at", &long, "file"])[..], ["at", &long[..1020]], "no half of a letter");
+    assert_eq!(cut(&[&long, "file"])[..], [&long[..1024]]);
+    assert_eq!(cut(&[""; 10_000]).len(), 1024);
 }

@@ -232,6 +232,26 @@ pub(crate) fn misspell() {
     cut.expect("a recording");
 }
 
+/// Each thread describes the process. Shared memory has no room for a megabyte.
+pub(crate) fn a_long_command_line_takes_no_memory() {
+    let place = Place::new("arguments");
+    let mut command = place.command("has a long command line");
+    let argument = "x".repeat(100_000);
+    let status = command.args((0..10).map(|_| &argument)).status().expect("a process");
+    assert!(status.success(), "{status}");
+}
+
+pub(crate) fn record_a_long_command_line() {
+    Init::new().shm_kb(256).in_process().expect("a service");
+    let work = || {
+        let threads = (0..8).map(|_| std::thread::spawn(|| instant!(LIFE, "one")));
+        threads.for_each(|thread| thread.join().expect("no panic"));
+    };
+    let trace = record(&["life"], work).expect("a trace");
+    assert_eq!((events(&trace).len(), tracing_sdk::lost_events()), (8, 0));
+    assert!(trace.len() < 100_000, "{} bytes", trace.len());
+}
+
 pub(crate) fn the_program_of_the_guide_leaves_a_file() {
     let place = Place::new("guide");
     let _service = Service::start(&place.0);
