@@ -256,11 +256,15 @@ impl Session {
         let state = if config.starts_by_trigger() { State::Armed } else { State::SetUp };
         let mut session = Self::new(service, consumer, state, new_file);
         session.name = name;
-        if session.service.is_inside() {
-            session.shared.lock().named = categories::named(&message);
+        {
+            let mut inner = session.shared.lock();
+            inner.writes_file = config.writes_file();
+            if session.service.is_inside() {
+                inner.named = categories::named(&message);
+            }
         }
         #[cfg(feature = "in-process")]
-        if session.service.is_inside() && message.write_into_file == Some(true) {
+        if session.service.is_inside() && config.writes_file() {
             session.writes_file = true;
             let shared: Arc<dyn CompleteFile> = session.shared.clone();
             runtime::add_session(LiveSession::WritesFile(Arc::downgrade(&shared)));
@@ -330,7 +334,8 @@ impl Session {
     /// what was read before: write it into the same file, because alone it lacks names.
     ///
     /// # Errors
-    /// When the service does not answer, or `out` fails.
+    /// When the session was not started, or writes into a file ([`Config::write_into_file`]); when the service does not
+    /// answer, or `out` fails.
     pub fn read_into(&self, out: &mut impl Write) -> Result<(), SessionError> {
         self.shared.read_into(out)
     }

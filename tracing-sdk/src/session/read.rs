@@ -7,8 +7,8 @@ use std::sync::MutexGuard;
 
 use client::consumer::{ConsumerError, OpenRead, ReadPacket};
 
-use super::error::SessionError;
-use super::shared::{Shared, TIMEOUT};
+use super::error::{IN_FILE, NOT_STARTED, SessionError};
+use super::shared::{Inner, Shared, State, TIMEOUT};
 
 /// How many bytes are collected before they are written.
 const WRITE_BYTES: usize = 256 * 1024;
@@ -30,7 +30,7 @@ impl<'s> Replies<'s> {
     fn next(
         &mut self,
         take: impl FnMut(ReadPacket<'_>) -> io::Result<()>,
-    ) -> Result<bool, ConsumerError> {
+    ) -> Result<bool, SessionError> {
         if self.is_done {
             return Ok(false);
         }
@@ -38,6 +38,7 @@ impl<'s> Replies<'s> {
         self.is_done = true;
         // For one reply: other threads have requests of their own.
         let mut inner = self.shared.lock();
+        check_readable(&inner)?;
         let consumer = &mut inner.consumer;
         let read = match &mut self.read {
             Some(read) => read,
@@ -46,6 +47,15 @@ impl<'s> Replies<'s> {
         let has_more = consumer.continue_read(read, TIMEOUT, take)?;
         self.is_done = !has_more;
         Ok(has_more)
+    }
+}
+
+/// A service answers that there is no packet, which would look like an empty trace.
+fn check_readable(inner: &Inner) -> Result<(), SessionError> {
+    match inner.state {
+        State::SetUp | State::Armed => Err(SessionError::Order(NOT_STARTED)),
+        State::Started | State::Stopped if inner.writes_file => Err(SessionError::Order(IN_FILE)),
+        State::Started | State::Stopped => Ok(()),
     }
 }
 
@@ -172,7 +182,7 @@ impl Iterator for Packets<'_> {
             match self.replies.next(take) {
                 Ok(true) => {}
                 Ok(false) => return None,
-                Err(error) => return Some(Err(error.into())),
+                Err(error) => return Some(Err(error)),
             }
         }
     }

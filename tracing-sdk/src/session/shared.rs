@@ -41,6 +41,8 @@ pub(super) struct Inner {
     pub(super) state: State,
     /// The file that the service writes, until the session has started.
     pub(super) new_file: Option<NewFile>,
+    /// The service writes the trace into a file, and has no packets to read.
+    pub(super) writes_file: bool,
     /// The categories that it wants, if it names them and the program knows all that it can record.
     pub(super) named: Vec<TrackEventConfig>,
 }
@@ -87,7 +89,13 @@ impl Shared {
         Self {
             waker: consumer.waker(),
             read_turn: Mutex::new(()),
-            inner: Mutex::new(Inner { consumer, state, new_file, named: Vec::new() }),
+            inner: Mutex::new(Inner {
+                consumer,
+                state,
+                new_file,
+                writes_file: false,
+                named: Vec::new(),
+            }),
             turns: Mutex::default(),
             changed: Condvar::new(),
         }

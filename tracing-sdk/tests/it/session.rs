@@ -223,6 +223,31 @@ fn a_refusal_is_told_by_start() {
     }
 }
 
+/// An empty trace would look like a program without events.
+#[test]
+fn what_cannot_be_read_is_an_error() {
+    let _alone = alone();
+    let path = TempPath::new("unreadable");
+    let all_fail = |mut session: Session, reason: &str| {
+        let by_read = session.reader().read(&mut [0]).expect_err("no trace").to_string();
+        let by_packets = session.packets().next().expect("an item").expect_err("no trace");
+        let errors = [
+            session.read_into(&mut Vec::new()).expect_err("no trace").to_string(),
+            block_on(session.read_async()).expect_err("no trace").to_string(),
+            by_read,
+            by_packets.to_string(),
+        ];
+        assert!(errors.iter().all(|error| error.contains(reason)), "{errors:?}");
+        assert!(session.packets().nth(1).is_none());
+    };
+    all_fail(Session::in_process(&Config::new()).expect("a session"), "call `start` first");
+    let session = started(Config::new().write_into_file(&path.0));
+    instant!(S, "in the file");
+    session.stop().expect("a stop");
+    all_fail(session, "read the file");
+    assert_eq!(events(&std::fs::read(&path.0).expect("a file")), ["instant s in the file"]);
+}
+
 /// The configs in the documentation of `Config`.
 #[test]
 fn documented_configs_are_accepted() {

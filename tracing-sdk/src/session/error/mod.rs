@@ -15,6 +15,10 @@ mod tests;
 /// For [`SessionError::Order`].
 pub(super) const NOT_STARTED: &str = "the session was not started: call `start` first";
 
+/// For [`SessionError::Order`].
+pub(super) const IN_FILE: &str = "the service writes this session into a file, so there is nothing to read: read \
+                                  the file, or leave `write_into_file` and the like out of the config";
+
 /// Why a session failed.
 ///
 /// `Debug` prints the text of `Display`: it is what a `main` that returns the error shows.
