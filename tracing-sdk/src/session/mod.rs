@@ -291,7 +291,9 @@ impl Session {
     /// service has it: a [`trigger`](crate::trigger) that comes later reaches it.
     ///
     /// # Errors
-    /// When the service refuses the config, or the session was started before.
+    /// When the service refuses the config, or the session was started before. [`SessionError::TimedOut`] when a data
+    /// source has not started within ten seconds, for example because its process is stopped: the session records all
+    /// the same, and its file is there.
     pub fn start(&self) -> Result<(), SessionError> {
         self.shared.lock().start()
     }
@@ -467,29 +469,21 @@ impl DerefMut for ConsumerGuard<'_> {
 
 impl Inner {
     fn start(&mut self) -> Result<(), SessionError> {
+        let is_armed = self.state == State::Armed;
         match self.state {
-            State::SetUp => {}
-            State::Armed => {
-                self.wait_accepted()?;
-                self.state = State::Started;
-                return self.commit_file();
-            }
+            State::SetUp => self.consumer.start_tracing()?,
+            State::Armed => {}
             State::Started | State::Stopped => {
                 return Err(SessionError::Order("a session starts once: make another one"));
             }
         }
-        self.consumer.start_tracing()?;
         self.state = State::Started;
-        loop {
-            match self.wait(Some(TIMEOUT))? {
-                Waited::Event(event) if event.all_data_sources_started == Some(true) => {
-                    return self.commit_file();
-                }
-                Waited::TimedOut => return Err(SessionError::TimedOut("start all data sources")),
-                Waited::Ended => return self.commit_file(),
-                _ => {}
-            }
+        if is_armed || self.new_file.is_some() {
+            self.wait_accepted()?;
+            // The service writes into it, also while data sources start.
+            self.commit_file()?;
         }
+        if is_armed { Ok(()) } else { self.wait_started() }
     }
 
     /// Waits until the service has the session.
@@ -501,6 +495,20 @@ impl Inner {
             while !matches!(self.wait(Some(TIMEOUT))?, Waited::Ended | Waited::TimedOut) {}
         }
         Err(error.into())
+    }
+
+    /// Waits until all data sources record.
+    fn wait_started(&mut self) -> Result<(), SessionError> {
+        loop {
+            match self.wait(Some(TIMEOUT))? {
+                Waited::Event(event) if event.all_data_sources_started == Some(true) => {
+                    return Ok(());
+                }
+                Waited::TimedOut => return Err(SessionError::TimedOut("start all data sources")),
+                Waited::Ended => return Ok(()),
+                _ => {}
+            }
+        }
     }
 
     /// The service records into the file.

@@ -1,4 +1,5 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use tracing_sdk::data_source::{DataSource, FlushGuard, FlushReason, Registered, 
 use tracing_sdk::session::{Config, Session, SessionError};
 
 use crate::alone::alone;
+use crate::session::TempPath;
 use crate::trace::packets;
 
 mod panics;
@@ -293,6 +295,48 @@ fn a_stop_may_take_its_time() {
     let is_last = |text: &&String| *text == "0 last";
     assert_eq!(texts.iter().filter(is_last).count(), 1, "{texts:?}");
     assert!(texts.contains(&"0 sample".to_owned()));
+}
+
+/// Starts when the test says so.
+struct Slow;
+
+static SLOW: Registered<Slow> = Registered::new("com.example.slow");
+static GO_ON: Mutex<Option<Receiver<()>>> = Mutex::new(None);
+
+impl DataSource for Slow {
+    type Incremental = ();
+
+    fn setup(_: &DataSourceConfig) -> Self {
+        Self
+    }
+
+    fn start(&self) {
+        let go_on = GO_ON.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // An error if the test has ended.
+        let _ = go_on.map(|go_on| go_on.recv());
+    }
+}
+
+/// A data source that does not start in time must not cost the session its file.
+#[test]
+fn a_session_has_its_file_while_a_data_source_starts() {
+    let _alone = alone();
+    SLOW.register();
+    let path = TempPath::new("slow-start");
+    let (go, go_on) = channel();
+    *GO_ON.lock().unwrap_or_else(PoisonError::into_inner) = Some(go_on);
+    let config = Config::new().data_source_named(SLOW.name()).write_into_file(&path.0);
+    let session = Session::in_process(&config).expect("a session");
+    std::thread::scope(|scope| {
+        let start = scope.spawn(|| session.start());
+        while !path.0.exists() {
+            assert!(!start.is_finished(), "no file");
+            std::thread::yield_now();
+        }
+        drop(go);
+        start.join().expect("no panic").expect("a start");
+    });
+    session.stop().expect("a stop");
 }
 
 struct Plain;
