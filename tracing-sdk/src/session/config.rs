@@ -398,6 +398,21 @@ impl Config {
         self.message.trigger_config.as_ref().and_then(|triggers| triggers.trigger_mode)
     }
 
+    /// Whether the session ends when a time has passed.
+    #[cfg(feature = "in-process")]
+    pub(super) fn has_duration(&self) -> bool {
+        self.message.duration_ms.is_some_and(|ms| ms != 0)
+    }
+
+    /// Whether each buffer takes no more packets when it is full.
+    #[cfg(feature = "in-process")]
+    pub(super) fn keeps_the_beginning(&self) -> bool {
+        let buffers = &self.message.buffers;
+        let discards =
+            |buffer: &TraceConfigBufferConfig| buffer.fill_policy == Some(FillPolicy::DISCARD);
+        !buffers.is_empty() && buffers.iter().all(discards)
+    }
+
     /// Whether the service writes the trace into a file.
     pub(super) fn writes_file(&self) -> bool {
         self.message.write_into_file == Some(true)

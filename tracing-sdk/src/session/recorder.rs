@@ -84,20 +84,10 @@ impl FlightRecorder {
     /// Starts recording. A config without buffers gets one of 32 MiB; its buffers are best rings.
     ///
     /// # Errors
-    /// As [`Session::in_process`], and when no trace could be saved: the config names a file, or a trigger that starts
-    /// the session.
+    /// As [`Session::in_process`], and when no trace could be saved, or none of what happened last: the config names a
+    /// file, a trigger that starts the session, or a duration, or none of its buffers is a ring.
     pub fn start(config: Config) -> Result<Self, SessionError> {
-        if config.writes_file() {
-            return Err(SessionError::Order(
-                "a flight recorder keeps its events in memory until it saves them: leave `write_into_file` and the \
-                 like out of its config",
-            ));
-        }
-        if config.starts_by_trigger() {
-            return Err(SessionError::Order(
-                "a flight recorder always records: leave `Trigger::Start` out of its config",
-            ));
-        }
+        check(&config)?;
         let session = Session::in_process(&config)?;
         session.start()?;
         let running = Running {
@@ -236,6 +226,23 @@ impl FlightRecorder {
     }
 }
 
+/// Whether a session with this config always has what happened last.
+fn check(config: &Config) -> Result<(), SessionError> {
+    let refused = if config.writes_file() {
+        "a flight recorder keeps its events in memory until it saves them: leave `write_into_file` and the like out \
+         of its config"
+    } else if config.starts_by_trigger() {
+        "a flight recorder always records: leave `Trigger::Start` out of its config"
+    } else if config.has_duration() {
+        "a flight recorder always records: leave `duration` out of its config"
+    } else if config.keeps_the_beginning() {
+        "a flight recorder keeps what happened last: give its config a buffer with `Fill::Ring`"
+    } else {
+        return Ok(());
+    };
+    Err(SessionError::Order(refused))
+}
+
 /// Work that may be slow. It ends when this is dropped.
 struct Slow<P: AsRef<Path>> {
     start: Instant,
@@ -288,8 +295,21 @@ impl Running {
         self.saving.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn dump(&self, path: &Path) -> Result<(), SessionError> {
+    /// A copy of what was recorded up to now.
+    fn snapshot(&self) -> Result<Session, SessionError> {
         let snapshot = self.session.snapshot()?;
+        // The service also copies a session that has ended, and what happened since then would be missing in silence.
+        if self.session.shared.has_ended()? {
+            return Err(SessionError::Order(
+                "the session of the flight recorder has ended, so a trace would not have what happened last: start \
+                 another one, and read what this one has with `session().read_into`",
+            ));
+        }
+        Ok(snapshot)
+    }
+
+    pub(super) fn dump(&self, path: &Path) -> Result<(), SessionError> {
+        let snapshot = self.snapshot()?;
         // A reader of the directory finds whole traces only, and two dumps do not mix.
         let mut file = NewFile::create(path)?;
         snapshot.read_into(file.file())?;
@@ -297,7 +317,7 @@ impl Running {
     }
 
     pub(super) fn dump_into(&self, out: &mut impl Write) -> Result<(), SessionError> {
-        self.session.snapshot()?.read_into(out)
+        self.snapshot()?.read_into(out)
     }
 
     /// Saves a trace under the next name that is free, and returns the name.

@@ -135,6 +135,18 @@ impl Shared {
         self.inner.try_lock().is_ok()
     }
 
+    /// Whether the session has ended, as far as the service has told. Another thread may wait for the end meanwhile.
+    #[cfg(feature = "in-process")]
+    pub(super) fn has_ended(&self) -> Result<bool, SessionError> {
+        let mut inner = self.lock();
+        while inner.state == State::Started {
+            if inner.wait(Some(Duration::ZERO))? == Waited::TimedOut {
+                return Ok(false);
+            }
+        }
+        Ok(inner.state == State::Stopped)
+    }
+
     /// Waits for the end of the session. False after `timeout`.
     pub(super) fn wait_ended(&self, timeout: Option<Duration>) -> Result<bool, SessionError> {
         let deadline = Deadline::after(timeout);

@@ -40,7 +40,8 @@ fn it_saves_again_and_again() {
     assert!(recorder.dump(beside).is_err());
 }
 
-/// The service makes no copies of the first two, and the third one has recorded nothing.
+/// The service makes no copies of the first two, and the third one has recorded nothing. The others would have saved
+/// old traces.
 #[test]
 fn a_config_of_which_no_trace_could_be_saved_is_refused() {
     let _alone = alone();
@@ -56,8 +57,38 @@ fn a_config_of_which_no_trace_could_be_saved_is_refused() {
     assert_eq!(refused(Config::new().service_writes_file(path)), file);
     let trigger = refused(Config::new().trigger(Trigger::Start, "go", Duration::ZERO));
     assert!(trigger.contains("leave `Trigger::Start`"), "{trigger}");
-    let stops = Config::new().trigger(Trigger::Stop, "stop", Duration::ZERO).track_events(&["r"]);
-    assert!(FlightRecorder::start(stops).is_ok());
+    let duration = refused(Config::new().duration(Duration::from_secs(3600)));
+    assert!(duration.contains("leave `duration`"), "{duration}");
+    let discard = Config::new().buffer_kb(64, Fill::Discard).buffer_kb(64, Fill::Discard);
+    let beginning = refused(discard.clone());
+    assert!(beginning.contains("`Fill::Ring`"), "{beginning}");
+    let ring = discard.buffer_kb(64, Fill::Ring).track_events(&["r"]);
+    assert!(FlightRecorder::start(ring).is_ok());
+}
+
+/// The service would copy the session again and again, and the traces would not have what happened last.
+#[test]
+fn a_recorder_whose_session_has_ended_saves_nothing() {
+    let _alone = alone();
+    let path = TempPath::new("ended");
+    let config = Config::new().trigger(Trigger::Stop, "stop", Duration::ZERO);
+    let recorder = FlightRecorder::start(config.track_events(&["r"])).expect("a recorder");
+    instant!(R, "one");
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| recorder.session().wait(None).expect("the end"));
+        // The other thread waits meanwhile, and gives way.
+        recorder.dump(&path.0).expect("a dump");
+        std::fs::remove_file(&path.0).expect("the file");
+        tracing_sdk::trigger(&["stop"]);
+        assert!(waits.join().expect("no panic"));
+    });
+    let error = recorder.dump(&path.0).expect_err("the end").to_string();
+    assert!(error.contains("has ended"), "{error}");
+    assert!(recorder.dump_into(&mut Vec::new()).is_err());
+    assert!(!path.0.exists());
+    let mut trace = Vec::new();
+    recorder.session().read_into(&mut trace).expect("what it has");
+    assert_eq!(events(&trace), ["instant r one"]);
 }
 
 #[test]
