@@ -31,8 +31,8 @@ pub use self::startup::Startup;
 pub(crate) use self::state::CompleteFile;
 #[cfg(feature = "session")]
 pub(crate) use self::state::LiveSession;
-use self::state::lock;
 pub(crate) use self::state::{ForkLock, Offer};
+use self::state::{Runtime, lock};
 use crate::clock;
 use crate::on::ON;
 use crate::source::{CanAdopt, TrackEventSource, descriptor, registry};
@@ -104,7 +104,8 @@ impl Init {
     /// a `DataSourceConfig`. By default its events are lost whatever a config says, because the other policies stop the
     /// thread until there is memory, and one of them ends the program after half a minute.
     ///
-    /// The last call of [`system`](Self::system) or `in_process` that sets something up decides for both.
+    /// The last call of [`system`](Self::system) or `in_process` that sets something up decides for both. One with the
+    /// defaults, such as that of a session, changes nothing while the other one runs.
     #[must_use]
     pub fn allow_stall(mut self) -> Self {
         self.0.allow_stall = true;
@@ -149,16 +150,18 @@ impl Init {
     fn is_done(&self, running: Option<&Options>) -> Result<bool, InitError> {
         match running {
             None => Ok(false),
-            Some(running) if self.0 == *running || self.0 == Options::new() => Ok(true),
+            Some(running) if self.0.set_up_as(running) || self.0.are_defaults() => Ok(true),
             Some(_) => Err(InitError::OtherOptions),
         }
     }
 
-    /// Before the first producer.
-    fn set_up(&self) {
+    /// Before a producer.
+    fn set_up(&self, runtime: &Runtime) {
         hooks::install();
         registry::on_new_categories(update_descriptors);
-        stall::allow(self.0.allow_stall);
+        if !self.0.are_defaults() || runtime.producers().next().is_none() {
+            stall::allow(self.0.allow_stall);
+        }
         if self.0.counter_clock {
             clock::use_counter();
         }
@@ -194,7 +197,7 @@ impl Init {
         let mut runtime = lock();
         if !self.is_done(runtime.system.as_ref().and(runtime.system_options.as_ref()))? {
             address::check(self.0.address.as_ref());
-            self.set_up();
+            self.set_up(&runtime);
             let mut options = self.options();
             options.startup = self.0.startup.as_ref().map(Startup::options);
             let producer = Producer::connect(options)?;
@@ -242,7 +245,7 @@ impl Init {
     pub(crate) fn start_service(self) -> Result<(), InitError> {
         let mut runtime = lock();
         if !self.is_done(runtime.in_process.as_ref().and(runtime.in_process_options.as_ref()))? {
-            self.set_up();
+            self.set_up(&runtime);
             let in_process = InProcess::start(self.options())?;
             let producer = in_process.producer();
             offer(producer, None)?;

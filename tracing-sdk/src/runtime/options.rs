@@ -45,4 +45,14 @@ impl Options {
             wait: Duration::from_millis(wait.unwrap_or_default()),
         }
     }
+
+    /// Whether nothing was chosen.
+    pub(super) fn are_defaults(&self) -> bool {
+        *self == Self::new()
+    }
+
+    /// Whether tracing would be set up in the same way.
+    pub(super) fn set_up_as(&self, other: &Self) -> bool {
+        self == other
+    }
 }

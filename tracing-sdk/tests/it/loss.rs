@@ -506,6 +506,8 @@ fn a_config_cannot_stop_threads() {
 #[test]
 fn a_program_can_let_configs_stop_threads() {
     let _small = Small::with(Init::new().shm_kb(16).allow_stall());
+    // Another part of the program, which has chosen nothing.
+    tracing_sdk::init().expect("a producer");
     let (session, lost) = (stalling(), lost_events());
     let begun = Barrier::new(2);
     with_one_chunk(&session, |release| {
