@@ -46,13 +46,13 @@ impl Options {
         }
     }
 
-    /// Whether nothing was chosen.
+    /// Whether nothing was chosen that matters to others.
     pub(super) fn are_defaults(&self) -> bool {
-        *self == Self::new()
+        self.set_up_as(&Self::new())
     }
 
-    /// Whether tracing would be set up in the same way.
+    /// Whether tracing would be set up in the same way. Each call waits for itself.
     pub(super) fn set_up_as(&self, other: &Self) -> bool {
-        self == other
+        Self { wait: other.wait, ..self.clone() } == *other
     }
 }

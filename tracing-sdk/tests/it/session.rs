@@ -556,6 +556,9 @@ fn options_that_come_too_late_are_an_error() {
     named().in_process().expect("a service");
     named().in_process().expect("the same options");
     Init::new().in_process().expect("no options");
+    let wait = Duration::from_millis(1);
+    Init::new().wait(wait).in_process().expect("no options, and a wait");
+    named().wait(wait).in_process().expect("the same options, and a wait");
     let error = Init::new().name("second").in_process().expect_err("other options");
     assert!(matches!(error, InitError::OtherOptions), "{error}");
     tracing_sdk::shutdown();
