@@ -29,6 +29,8 @@ use crate::source::{self, CanAdopt};
 #[must_use]
 pub struct Startup {
     sources: Vec<DataSourceConfig>,
+    /// The one that [`track_events`](Self::track_events) has added.
+    track_events_idx: Option<usize>,
     timeout: Option<Duration>,
     on_event: Option<StartupCallback>,
     code: Code,
@@ -56,7 +58,7 @@ impl Startup {
             are_equal: |one, other| one == other,
             can_adopt: source::can_adopt,
         };
-        Self { sources: Vec::new(), timeout: None, on_event: None, code }
+        Self { sources: Vec::new(), track_events_idx: None, timeout: None, on_event: None, code }
     }
 
     /// What `config` records. A later session with this config gets it.
@@ -80,9 +82,17 @@ impl Startup {
     }
 
     /// Records events of these categories, and no others. A `*` at the end stands for any letters. The later session
-    /// must name the same categories, in any order, and disable all others: `disabled_categories: "*"`.
-    pub fn track_events(self, categories: &[&str]) -> Self {
-        self.data_source(source::config_of(source::only(categories)))
+    /// must name the same categories, in any order, and disable all others: `disabled_categories: "*"`. Another call
+    /// adds categories.
+    pub fn track_events(mut self, categories: &[&str]) -> Self {
+        let config = source::only(categories);
+        let known = self.track_events_idx.and_then(|idx| self.sources.get_mut(idx));
+        if let Some(known) = known.and_then(|known| known.track_event_config.as_mut()) {
+            known.enabled_categories.extend(config.enabled_categories);
+            return self;
+        }
+        self.track_events_idx = Some(self.sources.len());
+        self.data_source(source::config_of(config))
     }
 
     /// Records a data source. The later session must have an equal config, whatever its target buffer is.

@@ -139,6 +139,8 @@ pub enum Fill {
 pub struct Config {
     message: TraceConfig,
     output: Option<Output>,
+    /// The data source that the last [`track_events`](Self::track_events) has added.
+    track_events_idx: Option<usize>,
 }
 
 impl Config {
@@ -149,7 +151,7 @@ impl Config {
 
     /// A config that was made otherwise: a message of Perfetto's schema.
     pub fn from_message(message: TraceConfig) -> Self {
-        Self { message, output: None }
+        Self { message, ..Self::default() }
     }
 
     /// A config in its binary form: an encoded `TraceConfig`.
@@ -201,9 +203,23 @@ impl Config {
         self
     }
 
-    /// Records events of these categories, and no others. A `*` at the end stands for any letters.
-    pub fn track_events(self, categories: &[&str]) -> Self {
-        self.track_event_config(source::only(categories))
+    /// Records events of these categories, and no others. A `*` at the end stands for any letters. Another call for the
+    /// same buffer adds categories.
+    pub fn track_events(mut self, categories: &[&str]) -> Self {
+        let config = source::only(categories);
+        let buffer = self.last_buffer();
+        let sources = &mut self.message.data_sources;
+        let known = self.track_events_idx.and_then(|idx| sources.get_mut(idx)?.config.as_mut());
+        // A second data source would record the events once more.
+        if let Some(known) = known
+            && known.target_buffer == buffer
+            && let Some(known) = &mut known.track_event_config
+        {
+            known.enabled_categories.extend(config.enabled_categories);
+            return self;
+        }
+        self.track_events_idx = Some(sources.len());
+        self.track_event_config(config)
     }
 
     /// Records events by a config of the schema.
@@ -226,11 +242,15 @@ impl Config {
 
     /// Adds a data source. Without a `target_buffer` it writes into the buffer that was added last.
     pub fn data_source(mut self, mut config: DataSourceConfig) -> Self {
-        let buffer = self.message.buffers.len().saturating_sub(1);
-        config.target_buffer = config.target_buffer.or(u32::try_from(buffer).ok());
+        config.target_buffer = config.target_buffer.or(self.last_buffer());
         let source = TraceConfigDataSource { config: Some(config), ..Default::default() };
         self.message.data_sources.push(source);
         self
+    }
+
+    /// The buffer that was added last, or the one that a config without buffers gets.
+    fn last_buffer(&self) -> Option<u32> {
+        u32::try_from(self.message.buffers.len().saturating_sub(1)).ok()
     }
 
     /// Adds a data source by name. The bytes are those of further fields of its `DataSourceConfig`, in their binary

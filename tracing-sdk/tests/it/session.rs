@@ -464,6 +464,25 @@ fn a_config_keeps_the_buffers_of_its_data_sources() {
     assert_eq!((buffer(0), buffer(1)), (Some(0), Some(1)));
 }
 
+/// Two data sources would record each event twice.
+#[test]
+fn categories_are_added() {
+    let _alone = alone();
+    let config = Config::new().track_events(&["other"]).track_events(&["s", "t"]);
+    let message = config.to_message();
+    assert_eq!(message.data_sources.len(), 1);
+    let source = &message.data_sources[0];
+    let events = source.config.as_ref().and_then(|config| config.track_event_config.as_ref());
+    assert_eq!(events.expect("its config").enabled_categories, ["other", "s", "t"]);
+    let session = started(config);
+    instant!(S, "once");
+    session.stop().expect("a stop");
+    assert_eq!(read(&session), ["instant s once"]);
+    let config = Config::new().buffer_kb(64, Fill::Ring).track_events(&["s"]);
+    let config = config.buffer_kb(64, Fill::Ring).track_events(&["s"]).track_events(&["t"]);
+    assert_eq!(config.to_message().data_sources.len(), 2, "one for each buffer");
+}
+
 #[test]
 fn configs_of_all_forms_are_one() {
     let built = Config::new().track_events(&["s"]).duration(Duration::from_secs(1)).to_message();

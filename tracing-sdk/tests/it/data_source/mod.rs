@@ -411,7 +411,8 @@ fn refused(session: &Session, source: &str) -> u64 {
 fn the_ninth_session_with_events_is_refused_and_told() {
     let _alone = alone();
     let twice = || {
-        let config = Config::new().track_events(&["x"]).track_events(&["y"]);
+        let config = Config::new().data_source_named("track_event");
+        let config = config.data_source_named("track_event");
         let session = Session::in_process(&config).expect("a session");
         session.start().expect("a start");
         session
