@@ -118,6 +118,11 @@ impl DataSource for TrackEventSource {
 
 /// Events of these categories, and no others.
 pub(crate) fn only(categories: &[&str]) -> TrackEventConfig {
+    if categories.is_empty() {
+        crate::report::report!(
+            "a list of categories is empty, and selects no event: `&[\"*\"]` selects all"
+        );
+    }
     for name in categories.iter().filter(|name| name.is_empty() || name.contains(',')) {
         crate::report::report!(
             "no category is called {name:?}: name each on its own, such as `&[\"net\", \"gpu*\"]`"

@@ -203,6 +203,7 @@ pub(crate) fn recordings_that_lack_something_say_so() {
     let expected = [
         format!("{NOTHING} \"lief\", \"net*\", and the program has used \"life\""),
         format!("{NOTHING} \"lyfe\", and the program has used \"life\""),
+        "tracing-sdk: a list of categories is empty, and selects no event: `&[\"*\"]` selects all".to_owned(),
         "tracing-sdk: `record` has lost the beginning of the recording, of which it keeps 32 MiB: `record_to_file` \
          keeps all"
             .to_owned(),
@@ -218,6 +219,8 @@ pub(crate) fn misspell() {
     session.start().expect("a start");
     assert!(session.wait(None).expect("its end"));
     session.stop().expect("it has ended");
+    let nothing = record(&[], || instant!(LIFE, "not recorded"));
+    assert_eq!(events(&nothing.expect("a recording")), [""; 0]);
     // These say nothing.
     record(&["life"], || ()).expect("a recording");
     record(&["lief", "life"], || ()).expect("a recording");
