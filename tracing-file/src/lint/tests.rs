@@ -1,6 +1,7 @@
 use super::*;
 use crate::limits::SCHEMA_LEVELS_MAX;
 use crate::testing::trace_bytes;
+use crate::write::TraceOptions;
 
 /// The findings of a trace of these packets, as `NAME VALUE` with the number of the packet in front.
 #[track_caller]
@@ -248,6 +249,10 @@ fn tracks_need_descriptors_and_parents() {
     check(
         &(track(7, "thread { pid: 1 tid: 2 }") + &track(8, "thread { pid: 1 tid: 2 }")),
         &["1: thread_with_two_tracks 8"],
+    );
+    check(
+        &(track(7, "process { pid: 1 }") + &track(8, "process { pid: 1 }")),
+        &["1: process_with_two_tracks 8"],
     );
     check(
         &track(7, "thread { pid: 1 tid: 2 } counter {}"),
@@ -550,6 +555,28 @@ fn machines_have_sequences_clocks_and_threads_of_their_own() {
     };
     check(&(thread(0, 7) + &thread(7, 8)), &[]);
     check(&(thread(7, 7) + &thread(7, 8)), &["1: thread_with_two_tracks 8"]);
+    let process = |machine, uuid| {
+        of(machine, &format!("track_descriptor {{ uuid: {uuid} process {{ pid: 1 }} }}"))
+    };
+    check(&(process(0, 7) + &process(7, 8)), &[]);
+    check(&(process(7, 7) + &process(7, 8)), &["1: process_with_two_tracks 8"]);
+}
+
+/// Each file has its own uuids, so a process or a thread that is in both has two.
+#[test]
+fn files_that_are_joined_may_not_share_a_thread() {
+    let mut joined = Vec::new();
+    for number in [1, 2] {
+        let options = TraceOptions::new().sequence_id(number).id_base(u64::from(number) << 32);
+        let mut trace = options.create(&mut joined).expect("a trace");
+        trace.process(1, "server");
+        let thread = trace.thread(1, 7, "worker");
+        trace.instant(&thread, 5, "tick");
+        trace.finish().expect("a trace");
+    }
+    let report = lint(joined.as_slice(), |_, _| {});
+    let twice = [(Problem::ThreadTwice, 1), (Problem::ProcessTwice, 1)];
+    assert_eq!(report.counts, BTreeMap::from(twice));
 }
 
 /// A message with one field, which has a length.

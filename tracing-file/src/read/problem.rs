@@ -157,6 +157,9 @@ problems! {
         "uuid 0 is the root and has no parent; use another uuid";
     ThreadTwice: Warning, "thread_with_two_tracks", "track",
         "another uuid has the same pid and tid, so the thread is shown twice; use one uuid for each thread";
+    ProcessTwice: Warning, "process_with_two_tracks", "track",
+        "another uuid has the same pid, so the process is shown twice; use one uuid for each process, unless another \
+         process got the pid again";
     CounterTrack: Error, "track_event_counter_invalid_track_uuid", "track",
         "a value whose track is no counter at that point of the file is lost; write the counter's descriptor first";
     CounterIgnored: Error, "counter_beside_thread_or_process", "track",

@@ -204,7 +204,10 @@ impl Tracks {
             }
         }
         if let TrackKind::Process { pid } = track.kind {
-            self.processes.entry((machine, pid)).or_insert(track.uuid);
+            let first = *self.processes.entry((machine, pid)).or_insert(track.uuid);
+            if first != track.uuid {
+                problem(Problem::ProcessTwice, track.uuid);
+            }
         }
         self.known.insert(track.uuid, track);
     }

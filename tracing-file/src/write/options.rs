@@ -43,7 +43,8 @@ impl TraceOptions {
     }
 
     /// Track uuids and fresh flow ids count up from the number after this one. Traces that are joined need ranges
-    /// that do not meet, such as multiples of 2^32.
+    /// that do not meet, such as multiples of 2^32, and no process or thread that is in two of them: it would be shown
+    /// twice.
     #[must_use]
     pub const fn id_base(self, id_base: u64) -> Self {
         Self { id_base, ..self }

@@ -50,7 +50,8 @@ macro_rules! tracks {
 tracks! {
     /// A process. Slices on it belong to none of its threads.
     ProcessTrack: Parent SliceTrack;
-    /// A thread. It shares its track with what the kernel and other writers say of that thread.
+    /// A thread. It shares its track with what the kernel says of that thread. Readers take a thread of another writer
+    /// with the same ids for a later thread, which got the ids again.
     ThreadTrack: Parent SliceTrack;
     /// A track with a name.
     NamedTrack: Parent SliceTrack;
