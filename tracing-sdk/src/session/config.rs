@@ -289,8 +289,9 @@ impl Config {
     ///
     /// When this program ends without stopping the session, `traced` stops it and completes the file. A service inside
     /// the program ends with it, and completes the file if the program returns from `main` or calls
-    /// [`exit`](std::process::exit), which takes ten seconds at most. After a signal or an abort the file has what was
-    /// written up to the last period, in whole packets.
+    /// [`exit`](std::process::exit), which takes ten seconds at most. After a signal, an abort, `_exit` or `exec` of
+    /// another program the file has what was written up to the last period, in whole packets: stop or drop the session
+    /// before.
     pub fn write_into_file(mut self, path: impl AsRef<Path>) -> Self {
         self.message.write_into_file = Some(true);
         self.output = Some(Output::Path(path.as_ref().to_owned()));

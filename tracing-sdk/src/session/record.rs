@@ -93,7 +93,8 @@ impl Drop for Turn {
 /// Records what `work` does into a file, which is replaced if it exists, and returns the result of `work`.
 ///
 /// The file grows during the recording, so memory does not limit how long `work` may take. If `work` panics, or ends
-/// the program by `exit`, the file has all of it. If a signal ends the program, the file has all but the last second.
+/// the program by `exit`, the file has all of it. If a signal, an abort, `_exit` or `exec` of another program ends it,
+/// the file has all but the last second.
 ///
 /// ```
 /// # fn main() -> Result<(), tracing_sdk::session::SessionError> {
