@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use super::recorder::{self, Running};
-use super::{FlightRecorder, SessionError};
+use super::{FlightRecorder, Operation, SessionError};
 
 /// Saves traces of a [`FlightRecorder`] on any thread, until the recorder is dropped. It can be cloned,
 /// and does not keep the recorder.
@@ -35,7 +35,7 @@ use super::{FlightRecorder, SessionError};
 /// }
 /// ```
 ///
-/// A web server can send a trace, and keep it as a file:
+/// A web server can send a trace, and keep it as a file. Both wait until all threads have handed over their events:
 ///
 /// ```
 /// # use tracing_sdk::session::{DumpHandle, SessionError};
@@ -44,6 +44,17 @@ use super::{FlightRecorder, SessionError};
 ///     let mut trace = Vec::new();
 ///     handle.dump_into(&mut trace)?;
 ///     Ok(trace)
+/// }
+/// ```
+///
+/// In async code a future keeps no thread of the runtime meanwhile:
+///
+/// ```
+/// # use std::path::PathBuf;
+/// # use tracing_sdk::session::{DumpHandle, SessionError};
+/// async fn save(handle: &DumpHandle) -> Result<PathBuf, SessionError> {
+///     handle.dump_async("last.pftrace").await?;
+///     handle.dump_numbered_async("asked-for.pftrace").await
 /// }
 /// ```
 #[derive(Clone, Debug)]
@@ -74,6 +85,20 @@ impl DumpHandle {
     /// As [`dump`](Self::dump).
     pub fn dump_numbered(&self, path: impl AsRef<Path>) -> Result<PathBuf, SessionError> {
         self.running()?.dump_next(path.as_ref())
+    }
+
+    /// As [`dump`](Self::dump), as a future.
+    pub fn dump_async(&self, path: impl AsRef<Path>) -> Operation<()> {
+        crate::flush();
+        let (running, path) = (self.running(), path.as_ref().to_owned());
+        Operation::new(move || running?.dump(&path))
+    }
+
+    /// As [`dump_numbered`](Self::dump_numbered), as a future.
+    pub fn dump_numbered_async(&self, path: impl AsRef<Path>) -> Operation<PathBuf> {
+        crate::flush();
+        let (running, path) = (self.running(), path.as_ref().to_owned());
+        Operation::new(move || running?.dump_next(&path))
     }
 
     /// As [`FlightRecorder::dump_into`].

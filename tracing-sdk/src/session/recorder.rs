@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::file::NewFile;
 use super::watchdog::{Watchdog, Watchdogs};
-use super::{Config, Session, SessionError, numbered};
+use super::{Config, Operation, Session, SessionError, numbered};
 use os::thread::Thread;
 
 /// How many traces of one name are kept, unless the program says so.
@@ -126,6 +126,26 @@ impl FlightRecorder {
     /// As [`dump`](Self::dump).
     pub fn dump_numbered(&self, path: impl AsRef<Path>) -> Result<PathBuf, SessionError> {
         self.running.dump_next(path.as_ref())
+    }
+
+    /// As [`dump`](Self::dump), as a future, for async code: it keeps no thread of a runtime.
+    ///
+    /// ```
+    /// # use tracing_sdk::session::{FlightRecorder, SessionError};
+    /// async fn save(recorder: &FlightRecorder) -> Result<(), SessionError> {
+    ///     recorder.dump_async("now.pftrace").await?;
+    ///     let path = recorder.dump_numbered_async("asked-for.pftrace").await?;
+    ///     println!("the trace is in {}", path.display());
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn dump_async(&self, path: impl AsRef<Path>) -> Operation<()> {
+        self.handle().dump_async(path)
+    }
+
+    /// As [`dump_numbered`](Self::dump_numbered), as a future.
+    pub fn dump_numbered_async(&self, path: impl AsRef<Path>) -> Operation<PathBuf> {
+        self.handle().dump_numbered_async(path)
     }
 
     /// As [`dump`](Self::dump), into any output.

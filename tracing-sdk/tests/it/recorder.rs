@@ -8,7 +8,7 @@ use tracing_sdk::session::{Config, Fill, FlightRecorder, Trigger};
 use tracing_sdk::{categories, instant, slice};
 
 use crate::alone::alone;
-use crate::session::TempPath;
+use crate::session::{TempPath, block_on};
 use crate::trace::events;
 
 categories! { R = "r"; }
@@ -116,6 +116,29 @@ fn other_threads_save_by_a_handle() {
     assert!(error.contains("was dropped"), "{error}");
     assert!(handle.dump_numbered(&path.0).is_err());
     assert!(handle.dump_into(&mut Vec::new()).is_err());
+}
+
+#[test]
+fn futures_save() {
+    let _alone = alone();
+    let path = TempPath::new("by-a-future.pftrace");
+    let names = numbered(&path, 3);
+    let recorder = recorder();
+    let handle = recorder.handle();
+    instant!(R, "one");
+    block_on(recorder.dump_async(&path.0)).expect("a dump");
+    instant!(R, "two");
+    let second = block_on(recorder.dump_numbered_async(&path.0)).expect("a dump");
+    assert_eq!(second, names[1].0);
+    instant!(R, "three");
+    let third = block_on(handle.dump_numbered_async(&path.0)).expect("a dump");
+    assert_eq!(third, names[2].0);
+    let lens: Vec<_> = names.iter().map(|name| saved(name).len()).collect();
+    assert_eq!(lens, [1, 2, 3]);
+    block_on(handle.dump_async(&path.0)).expect("a dump");
+    assert_eq!(saved(&path).len(), 3);
+    drop(recorder);
+    assert!(block_on(handle.dump_async(&path.0)).is_err());
 }
 
 #[test]
