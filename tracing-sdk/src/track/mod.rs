@@ -154,7 +154,12 @@ impl Track<'static> {
     /// ```
     #[must_use]
     pub fn current_thread() -> Self {
-        let tid = os::thread::id();
+        Self::thread(os::thread::id())
+    }
+
+    /// The track of the thread of this process whose id in the kernel is `tid`.
+    #[must_use]
+    pub fn thread(tid: u32) -> Self {
         Self::new(Parent::Process, Name::None, Kind::Thread { tid }, 0).id(u64::from(tid))
     }
 
@@ -175,6 +180,14 @@ impl Track<'static> {
     #[must_use]
     pub const fn named(name: &'static str) -> Self {
         Self::new(Parent::Process, Name::Static(name), Kind::Slices, NAMED)
+    }
+
+    /// A track below the process that has a number and no name: readers call it as its first event. Take a
+    /// [`named`](Self::named) one where you can. `number` is not 0, which is the process, and not the id of a thread,
+    /// which is that thread.
+    #[must_use]
+    pub const fn numbered(number: u64) -> Self {
+        Self::new(Parent::Process, Name::None, Kind::Slices, 0).id(number)
     }
 
     /// A track below no process.

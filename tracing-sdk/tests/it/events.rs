@@ -583,6 +583,22 @@ fn the_track_of_a_silent_thread_is_described() {
     assert_eq!(described(Track::current_thread().uuid()).len(), 1, "once");
 }
 
+/// A track that nothing describes would be outside of the process.
+#[test]
+fn a_track_without_a_name_is_described() {
+    let number = 1 << 40;
+    let trace = recorded("a", || {
+        instant!(A, "numbered", track = Track::numbered(number));
+        instant!(A, "of a thread", track = Track::thread(os::thread::id()));
+    });
+    let process = Track::process().uuid();
+    let all = tracks(&trace);
+    let described: Vec<_> = all.iter().filter(|it| it.uuid == Some(process ^ number)).collect();
+    let [track] = described[..] else { panic!("{all:?}") };
+    assert_eq!(track.parent_uuid, Some(process));
+    assert_eq!(Track::thread(os::thread::id()).uuid(), Track::current_thread().uuid());
+}
+
 #[test]
 fn slices_end_at_a_time_of_the_program() {
     let now = os::clock::boot_ns();
