@@ -17,11 +17,16 @@ pub(crate) fn in_callback() -> bool {
 
 /// Runs `work`, which is `what`. A panic is reported; then there is no result.
 pub(crate) fn run<R>(what: fmt::Arguments<'_>, work: impl FnOnce() -> R) -> Option<R> {
+    catch(work).map_err(|panic| tell(what, &*panic)).ok()
+}
+
+/// Runs `work`, and returns what it panics with.
+pub(crate) fn catch<R>(work: impl FnOnce() -> R) -> Result<R, Box<dyn Any + Send>> {
     let before = IN_CALLBACK.try_with(|inside| inside.replace(true)).unwrap_or(true);
     // What the panic leaves behind is a value of the program. The library uses none of its own in `work`.
     let result = catch_unwind(AssertUnwindSafe(work));
     let _ = IN_CALLBACK.try_with(|inside| inside.set(before));
-    result.map_err(|panic| tell(what, &*panic)).ok()
+    result
 }
 
 /// One function for all callbacks.

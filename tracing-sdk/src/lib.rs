@@ -111,6 +111,7 @@ pub use self::event::schema::register_extensions;
 pub use self::event::{Event, Priority};
 pub use self::flow::Flow;
 pub use self::intern::Location;
+pub use self::report::on_report;
 pub use self::runtime::{
     Init, InitError, Startup, init, shutdown, startup_packets_discarded, sync, trigger,
 };

@@ -235,6 +235,27 @@ pub(crate) fn misspell() {
     cut.expect("a recording");
 }
 
+pub(crate) fn a_program_takes_what_the_library_tells() {
+    let place = Place::new("reports");
+    let mut command = place.command("takes reports");
+    let output = command.stderr(Stdio::piped()).output().expect("a process");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.is_empty(), "{told}");
+}
+
+pub(crate) fn take_reports() {
+    let (send, lines) = std::sync::mpsc::channel();
+    tracing_sdk::on_report(move |line| {
+        send.send(line.to_string()).expect("main");
+        std::panic::resume_unwind(Box::new("on purpose"));
+    });
+    // The first function stays.
+    tracing_sdk::on_report(|_| unreachable!());
+    drop(Config::new().track_events(&[]));
+    let line = lines.recv().expect("a line");
+    assert!(line.starts_with("a list of categories is empty"), "{line}");
+}
+
 /// Each thread describes the process. Shared memory has no room for a megabyte.
 pub(crate) fn a_long_command_line_takes_no_memory() {
     let place = Place::new("arguments");

@@ -85,6 +85,7 @@ fn main() {
         Ok("names a track as its parent") => tracks::use_tracks(),
         Ok("ends beside busy threads") => ends::end_beside_busy_threads(),
         Ok("misspells a category") => ends::misspell(),
+        Ok("takes reports") => ends::take_reports(),
         Ok("has a long command line") => ends::record_a_long_command_line(),
         Ok(part) if part.starts_with("ends: ") => ends::end(part),
         Ok("looks for a service") => address::look(),
@@ -100,6 +101,7 @@ fn main() {
             sessions::a_session_that_a_trigger_starts_is_there_after_its_start();
             ends::a_service_learns_that_a_program_with_a_child_has_ended();
             ends::recordings_that_lack_something_say_so();
+            ends::a_program_takes_what_the_library_tells();
             ends::a_long_command_line_takes_no_memory();
             ends::the_program_of_the_guide_leaves_a_file();
             ends::a_child_does_not_wait_for_a_recording_of_its_parent();
