@@ -60,12 +60,14 @@ impl LossLedgerReason {
     /// it wrote later is lost.
     pub const REASON_STOPPED_LATE: Self = Self(21);
     /// A clone took buffers of the session (`BufferConfig.transfer_on_clone`), was not made, and could not put them back;
-    /// or its file failed.
+    /// or its file failed, or nobody read it to its end.
     pub const REASON_CLONE_FAILED: Self = Self(22);
     /// A producer activated a trigger that is for producers with some names only. To match its name took too long, so the
     /// trigger had no effect.
     pub const REASON_TRIGGER_NOT_MATCHED: Self = Self(23);
-    /// State changes of other sessions are not in the trace: the session keeps 4096 until it is read.
+    /// Events of the service are not in the trace: the session keeps 4096 state changes of other sessions, and 1024 snapshots
+    /// of the clocks, until it is read. Snapshots that a reader does not need, as clocks had not moved by 10 ms, do not
+    /// count.
     pub const REASON_EVENTS_DROPPED: Self = Self(24);
 }
 
