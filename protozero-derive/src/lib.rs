@@ -9,7 +9,7 @@
 //! # Grammar
 //!
 //! ```text
-//! #[pb(KIND, NUMBER)]            Option<T>: written when present;  T: written unless it is zero or empty (see enumerations)
+//! #[pb(KIND, NUMBER)]            Option<T>: written when present;  T: written unless zero or empty (see enumerations)
 //! #[pb(KIND, NUMBER, required)]  T: always written; absent, it reads as the default
 //! #[pb(KIND, NUMBER, repeated)]  Vec<T>: one field an element
 //! #[pb(KIND, NUMBER, packed)]    Vec<T>: one field for all; numbers, bools and enumerations only

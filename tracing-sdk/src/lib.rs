@@ -37,6 +37,7 @@
 //! | `fields` | numbers of fields that several modules write |
 //! | `hash` | a fast hash of words, for tables that no stranger fills |
 //! | `callback` | calls into code of the program, and panics in it |
+//! | `inside` | whether a thread is inside such a call |
 //! | `fork` | which process a writer belongs to |
 //! | `intern` | numbers for names that repeat |
 //! | `event` | what an event carries: annotations, logs, locations |
@@ -71,6 +72,7 @@ mod fields;
 mod flow;
 mod fork;
 mod hash;
+mod inside;
 pub mod interceptor;
 mod intern;
 #[cfg(feature = "tracing")]

@@ -4,7 +4,7 @@ use core::fmt;
 use std::io::Write as _;
 use std::sync::OnceLock;
 
-use crate::callback;
+use crate::inside;
 
 /// Tells a line: see [`print`].
 macro_rules! report {
@@ -45,7 +45,7 @@ pub fn on_report(take: impl Fn(fmt::Arguments<'_>) + Send + Sync + 'static) {
 #[inline(never)]
 pub(crate) fn print(line: fmt::Arguments<'_>) {
     match TAKE.get() {
-        Some(take) => drop(callback::catch(|| take(line))),
+        Some(take) => drop(inside::catch(|| take(line))),
         None => {
             let _ = writeln!(std::io::stderr(), "tracing-sdk: {line}");
         }

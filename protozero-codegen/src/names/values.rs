@@ -12,8 +12,8 @@ pub(super) fn as_declared(e: &Enumeration) -> Vec<String> {
     e.values.iter().map(|v| raw(&taken.take(v.name.clone())).to_string()).collect()
 }
 
-/// In camel case, without the name of the enum in front. Of two that would be equal, the one with the higher number gets
-/// an underscore. In proto3 and the editions, most such enums are invalid: see the checks of the parser.
+/// In camel case, without the name of the enum in front. Of two that would be equal, the one with the higher number
+/// gets an underscore. In proto3 and the editions, most such enums are invalid: see the checks of the parser.
 pub(super) fn short(e: &Enumeration, like_prost: bool) -> Vec<String> {
     let of = e.path.parts.last().map_or("", String::as_str);
     let mut order: Vec<usize> = (0..e.values.len()).collect();

@@ -1,6 +1,7 @@
 //! Manual pages and completions. They are made from the declarations that also parse the command line, so they
 //! name the same options. `cargo xtask man` and `cargo xtask completions` write all of them, for packages.
 
+mod daemons;
 mod doctor;
 mod page;
 mod pages;

@@ -2,6 +2,7 @@
 
 use clap::{Command, CommandFactory};
 
+use super::daemons;
 use super::doctor;
 use super::page::{
     Block::{self, Code, List, Text},
@@ -156,7 +157,7 @@ fn services() -> Vec<Page> {
             section: 8,
             command: traced::command(),
             synopsis: &["traced [OPTIONS]"],
-            description: TRACED,
+            description: daemons::TRACED,
             sections: &[
                 ("EXIT STATUS", SIMPLE_EXIT),
                 ("ENVIRONMENT", ENVIRONMENT),
@@ -169,7 +170,7 @@ fn services() -> Vec<Page> {
             section: 8,
             command: probes::command(),
             synopsis: &["traced_probes [OPTIONS]"],
-            description: PROBES,
+            description: daemons::PROBES,
             sections: &[
                 ("EXIT STATUS", SIMPLE_EXIT),
                 ("ENVIRONMENT", ENVIRONMENT),
@@ -182,8 +183,8 @@ fn services() -> Vec<Page> {
             section: 8,
             command: units::command(),
             synopsis: &["tracebox install-units [OPTIONS]"],
-            description: UNITS,
-            sections: &[("EXIT STATUS", SIMPLE_EXIT), ("FILES", UNIT_FILES), SEE_ALSO],
+            description: daemons::UNITS,
+            sections: &[("EXIT STATUS", SIMPLE_EXIT), ("FILES", daemons::UNIT_FILES), SEE_ALSO],
         },
     ]
 }
@@ -560,54 +561,3 @@ const TRIGGER_EXIT: &[Block] = &[List(&[
     ("0", "The service received all triggers, whether or not a session waits for them."),
     ("1", "No trigger was named, there is no service, or it did not answer in ten seconds."),
 ])];
-
-const TRACED: &[Block] = &[
-    Text(
-        "*traced* is the tracing service. Producers offer data sources and write into shared memory. Consumers \
-         such as *perfetto*(1) start sessions and read the traces. It refuses to start where another service \
-         listens, replaces the sockets of one that was killed, and removes its own sockets when it ends.",
-    ),
-    Text(
-        "The umask decides who can connect to the sockets; *--set-socket-permissions* gives each a group and a \
-         mode. With perfetto:0666:perfetto:0660 every program can be traced, and members of the group perfetto \
-         can record.",
-    ),
-    Text(
-        "*tracebox* *install-units* installs units for systemd with the same permissions: sockets that start \
-         *traced* with the first connection, and services with few rights for *traced* and *traced_probes*(8). \
-         It prints the commands that enable them.",
-    ),
-];
-
-const UNITS: &[Block] = &[
-    Text(
-        "Writes units for *systemd*(1): sockets in /run/perfetto that start *traced*(8) with the first connection, and \
-         services with few rights for *traced* and *traced_probes*(8). It prints the commands that enable them, and \
-         runs none of them. Linux 5.6 or later is needed.",
-    ),
-    Text(
-        "The unit of *traced_probes* may not write to tracefs, so it offers no events of the kernel. To record these, \
-         disable that unit, and run *traced_probes* as root.",
-    ),
-];
-
-const UNIT_FILES: &[Block] = &[List(&[
-    ("/etc/systemd/system/traced.service", "The service."),
-    (
-        "/etc/systemd/system/traced-producer.socket",
-        "Its socket for programs that are traced: all may connect.",
-    ),
-    (
-        "/etc/systemd/system/traced-consumer.socket",
-        "Its socket for recorders: members of the group perfetto may connect.",
-    ),
-    ("/etc/systemd/system/traced-probes.service", "The data sources of this machine."),
-    ("/etc/sysusers.d/perfetto.conf", "The group perfetto, for *systemd-sysusers*(8)."),
-])];
-
-const PROBES: &[Block] = &[Text(
-    "*traced_probes* offers the data sources of this machine to *traced*(8): linux.frozen_ftrace, linux.ftrace, \
-     linux.inode_file_map, linux.process_stats, linux.sys_stats, linux.sysfs_power, linux.system_info and \
-     linux.systemd_journald. It waits for the service if there is none, and connects again when the service comes \
-     back.",
-)];

@@ -29,11 +29,11 @@ use os::clock::Deadline;
 #[cfg(feature = "in-process")]
 use super::state::{CompleteFile, LiveSession};
 use super::state::{ForkLock, RUNTIME, Runtime, lock};
-#[cfg(feature = "in-process")]
-use crate::callback;
 use crate::clock::snapshots::{self, Snapshots};
 use crate::event::schema;
 use crate::fork::{self, Held};
+#[cfg(feature = "in-process")]
+use crate::inside;
 use crate::interceptor;
 use crate::intern::{self, HeldNames};
 #[cfg(feature = "tracing")]
@@ -133,7 +133,7 @@ fn complete_files() {
         complete
     };
     // A session waits for callbacks of the program, so it cannot end in one.
-    if !callback::in_callback() && within_timeout(complete) {
+    if !inside::in_callback() && within_timeout(complete) {
         return;
     }
     let Some(mut runtime) = lock_at_exit() else { return };

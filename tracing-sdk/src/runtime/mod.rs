@@ -383,7 +383,7 @@ pub fn shutdown() {
         let mut runtime = lock();
         (runtime.system.take(), runtime.in_process.take())
     };
-    if !crate::callback::in_callback() {
+    if !crate::inside::in_callback() {
         return drop(ended);
     }
     // The end of a producer waits for the thread that called this. Without another thread they stay as they are.

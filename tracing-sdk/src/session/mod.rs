@@ -12,6 +12,7 @@
 //! | `categories` | a line for the user if a session names no category of the program |
 //! | `file` | files that appear when there is something to write |
 //! | `text` | configs as text (feature `text`) |
+//! | `copy` | names of sessions, by which they are copied |
 //! | `shared` | one consumer for several threads |
 //! | `read` | packets and bytes of a trace, at the speed of the caller |
 //! | `operation`, `futures` | requests as futures |
@@ -24,6 +25,7 @@
 
 mod categories;
 mod config;
+mod copy;
 #[cfg(feature = "in-process")]
 mod dump_handle;
 mod error;
@@ -45,7 +47,6 @@ mod text;
 #[cfg(feature = "in-process")]
 mod watchdog;
 
-use core::sync::atomic::{AtomicU32, Ordering};
 use std::io::Write;
 use std::ops::DerefMut;
 use std::path::Path;
@@ -54,12 +55,10 @@ use std::time::Duration;
 
 use client::consumer::{Consumer, ConsumerError, Waited};
 use os::socket::{Address, OpenSocket};
-use protos::{
-    CloneSessionRequest, CloneSessionRequestSelector, ObservableEventsType, TraceStats,
-    TracingServiceState,
-};
+use protos::{ObservableEventsType, TraceStats, TracingServiceState};
 
 pub use self::config::{Config, Fill, Trigger};
+use self::copy::{clone_request, new_name};
 #[cfg(feature = "in-process")]
 pub use self::dump_handle::DumpHandle;
 use self::error::NOT_STARTED;
@@ -77,7 +76,7 @@ pub use self::watchdog::Watchdog;
 #[cfg(feature = "in-process")]
 use crate::runtime::CompleteFile;
 use crate::runtime::{self, LiveSession};
-use crate::{callback, fork};
+use crate::{fork, inside};
 
 /// A session. Dropping it stops it, and discards what was not read. One with the service inside the program that writes
 /// into a file ends as by [`stop`](Self::stop) first, so the file is complete, and the drop may take as long as that.
@@ -433,7 +432,7 @@ impl Drop for Session {
             return core::mem::forget(self.shared.clone());
         }
         // In a callback the service would wait for this thread.
-        if self.writes_file && !callback::in_callback() {
+        if self.writes_file && !inside::in_callback() {
             crate::flush();
             self.shared.complete_file(TIMEOUT);
         }
@@ -570,13 +569,6 @@ impl Shared {
     }
 }
 
-/// A name that no other session of the machine has.
-fn new_name() -> String {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("tracing-sdk {:016x} {count}", crate::track::process::uuid())
-}
-
 fn snapshot(service: &Service, name: &str) -> Result<Session, SessionError> {
     let request = clone_request(name)?;
     let mut consumer = service.connect()?;
@@ -594,12 +586,4 @@ fn save(service: &Service, name: &str, path: &Path) -> Result<(), SessionError> 
         consumer.read_into(file.file(), TIMEOUT)?;
     }
     file.commit()
-}
-
-fn clone_request(name: &str) -> Result<CloneSessionRequest, SessionError> {
-    if name.is_empty() {
-        return Err(SessionError::Order("a snapshot cannot be copied again: copy its session"));
-    }
-    let selector = CloneSessionRequestSelector::UniqueSessionName(name.to_owned());
-    Ok(CloneSessionRequest { selector: Some(selector), ..Default::default() })
 }

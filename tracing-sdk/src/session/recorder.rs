@@ -436,7 +436,7 @@ fn dump_in_hook(running: &Weak<Running>, panics: &Arc<Panics>) {
     if is_dumping() {
         return;
     }
-    if crate::callback::in_callback() {
+    if crate::inside::in_callback() {
         // The service waits for this thread, so this thread cannot wait for the service.
         let panics = panics.clone();
         running.dump_on_thread(move |running| panics.dump(running));

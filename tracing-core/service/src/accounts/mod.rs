@@ -19,26 +19,8 @@ use abi::map::BlockMap;
 
 pub(crate) use buffer_charge::BufferCharge;
 pub(crate) use no_room::NoRoom;
-
-/// What is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Resource {
-    /// Registered data sources and writers.
-    SourcesAndWriters,
-    /// Shared memory that the service touched. Users that were caught have another share of it.
-    Memory,
-    /// What compresses the traces of its sessions.
-    Codecs,
-    /// Registered data sources, as a number: their bytes have a limit.
-    Registrations,
-    /// Trace buffers of its sessions, as large as they may become with their indexes, and numbers of sequences; and
-    /// what its clones hold.
-    Buffers,
-    /// Answers of producers that flushes of its sessions wait for, as a number.
-    Answers,
-}
-
-const RESOURCES: usize = 6;
+use resource::RESOURCES;
+pub(crate) use resource::Resource;
 
 /// What a user did that it may not do: how often.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,8 +94,8 @@ pub(crate) struct Accounts {
     distrusts: bool,
     /// Of users that are not trusted.
     distrusted: BlockMap<User, Distrust>,
-    /// Blocks of user ids (see [`User::block`]): limited users there are trusted no more than that, and have no entry above
-    /// that says the same.
+    /// Blocks of user ids (see [`User::block`]): limited users there are trusted no more than that, and have no entry
+    /// above that says the same.
     distrusted_blocks: BlockMap<(u32, u32), Distrust>,
     /// More users are not trusted than are remembered: all limited users are trusted no more than that.
     distrust_of_all: Option<Distrust>,
@@ -333,8 +315,14 @@ impl Accounts {
     pub(crate) fn check(&self, user: User, what: Resource, amount: usize) -> Result<(), NoRoom> {
         match self.fits(user, what, amount) {
             true => Ok(()),
-            false => Err(NoRoom::of(user, what, amount, self)),
+            false => Err(self.no_room(user, what, amount)),
         }
+    }
+
+    fn no_room(&self, user: User, what: Resource, asked: usize) -> NoRoom {
+        let own = (self.held(user, what), self.max_of(user, what).unwrap_or(usize::MAX));
+        let (total, max) = self.total_with(user, what);
+        NoRoom { what, uid: user.uid, asked, own, all: (total, max.unwrap_or(usize::MAX)) }
     }
 
     /// Whether a user may have so much more.
@@ -482,6 +470,7 @@ impl Accounts {
 
 mod buffer_charge;
 mod no_room;
+mod resource;
 
 #[cfg(test)]
 mod tests;

@@ -2,27 +2,18 @@
 
 use std::fmt;
 
-use super::{Accounts, Resource, User};
+use super::resource::Resource;
 
 /// Why there is no room for more on an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoRoom {
-    what: Resource,
-    uid: u32,
-    asked: usize,
+    pub(super) what: Resource,
+    pub(super) uid: u32,
+    pub(super) asked: usize,
     /// What the user has, and may have.
-    own: (usize, usize),
+    pub(super) own: (usize, usize),
     /// The same for all users to whom the same limit applies.
-    all: (usize, usize),
-}
-
-impl NoRoom {
-    /// There is no room for `asked`.
-    pub(super) fn of(user: User, what: Resource, asked: usize, accounts: &Accounts) -> Self {
-        let own = (accounts.held(user, what), accounts.max_of(user, what).unwrap_or(usize::MAX));
-        let (total, max) = accounts.total_with(user, what);
-        Self { what, uid: user.uid, asked, own, all: (total, max.unwrap_or(usize::MAX)) }
-    }
+    pub(super) all: (usize, usize),
 }
 
 impl fmt::Display for NoRoom {

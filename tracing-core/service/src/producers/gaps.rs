@@ -18,12 +18,12 @@ const UNREGISTERED: WriterId = WriterId::new(0);
 /// Writers that dropped packets of which their producer has perhaps not told: a gap began since the last flush, or was
 /// open then.
 #[derive(Debug, Default)]
-pub(crate) struct Gaps {
+pub(crate) struct OpenGaps {
     /// With the chunk id of the mark, while no later chunk has come. Of those that are not registered, that is never.
     by_writer: BlockMap<WriterId, Option<ChunkId>>,
 }
 
-impl Gaps {
+impl OpenGaps {
     /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.by_writer.is_empty()

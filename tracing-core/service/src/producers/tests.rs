@@ -1,6 +1,6 @@
 //! Sizes of shared memory beyond what a config can say in one field, and when it is unmapped.
 
-use super::memory::{Touched, smb_sizes};
+use super::smb::{Touched, smb_sizes};
 
 #[test]
 fn a_size_beyond_32_bits_is_clamped() {

@@ -89,9 +89,9 @@ impl Clones {
         self.pending.values().any(|c| c.source == id && c.file.is_some() && !c.is_taken())
     }
 
-    /// Whether a clone has taken packets of this session, and is not made yet: they may come back. The end of the session
-    /// waits for that, so that they are in its trace, or the ledger of it tells that they are lost. No peer makes that
-    /// long: flushes and copies of files have a timeout, and the rest is copied by the service.
+    /// Whether a clone has taken packets of this session, and is not made yet: they may come back. The end of the
+    /// session waits for that, so that they are in its trace, or the ledger of it tells that they are lost. No peer
+    /// makes that long: flushes and copies of files have a timeout, and the rest is copied by the service.
     pub(crate) fn may_give_back(&self, source: SessionId) -> bool {
         self.of_source(source).any(|(_, clone)| clone.parts.values().any(Part::took_data))
     }

@@ -262,11 +262,15 @@ pub(crate) fn set_up_instance(
     session.add_producer(producer, cx);
     session.instances.insert(instance);
     if session.instances.len() == cx.config.limits.instances_per_session_max {
-        // Once, and not for each instance that is left out.
-        let text = "as many data source instances as there may be; others are not set up";
-        cx.out.error(format!("session {}: {text}", session.id));
+        tell_full(session.id, cx);
     }
     Some(key)
+}
+
+/// Once, and not for each instance that is left out.
+fn tell_full(session: SessionId, cx: &mut Context) {
+    let text = "as many data source instances as there may be; others are not set up";
+    cx.out.error(format!("session {session}: {text}"));
 }
 
 /// A data source that the config asks for is not set up.

@@ -310,8 +310,8 @@ pub(crate) fn note_end(session: &mut Session, cx: &mut Context) {
     session.snapshot_clocks(&cx.now);
 }
 
-/// Tells the consumer of the end, once, when the file (if any) is closed. A session that ended without one is freed, and
-/// its file is completed as that of any freed session.
+/// Tells the consumer of the end, once, when the file (if any) is closed. A session that ended without one is freed,
+/// and its file is completed as that of any freed session.
 pub(crate) fn report_end(session: &mut Session, consumers: &mut Consumers, cx: &mut Context) {
     if session.state() != SessionState::Disabled
         || session.is_being_made()

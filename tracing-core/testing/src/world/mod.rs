@@ -170,19 +170,25 @@ struct World {
     connected: usize,
     ending: bool,
 }
+/// That of the service, without its limits.
+fn service_config(rng: &mut Rng, emitted: &EmittedPackets) -> ServiceConfig {
+    let mut config = ServiceConfig::new(Arc::new(CheckedRegions::new(HeapRegions, emitted)));
+    config.pid = 1;
+    config.version = "simulated".into();
+    config.host.machine_name = "sim".into();
+    config.seed = rng.next();
+    config.check_seed = config.seed.rotate_left(32);
+    config.scrape_by_default = rng.chance(50);
+    config
+}
+
 impl World {
     fn new(seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let clock = Clock::new(&mut rng);
         let net = Net::new(rng.fork());
         let emitted = EmittedPackets::default();
-        let mut config = ServiceConfig::new(Arc::new(CheckedRegions::new(HeapRegions, &emitted)));
-        config.pid = 1;
-        config.version = "simulated".into();
-        config.host.machine_name = "sim".into();
-        config.seed = rng.next();
-        config.check_seed = config.seed.rotate_left(32);
-        config.scrape_by_default = rng.chance(50);
+        let mut config = service_config(&mut rng, &emitted);
         let limits = kept::limits(&mut Rng::new(!seed));
         config.limits = limits;
         let memory_bytes = kept::memory_bytes(&mut Rng::new(seed.rotate_left(32)));

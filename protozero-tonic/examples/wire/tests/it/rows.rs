@@ -36,7 +36,7 @@ fn what_stands_beside_tonic_stays() {
     let _ = tonic::transport::Server::builder()
         .add_service(wire::like_prost::hello::greeter_server::GreeterServer::new(Nobody));
     // row: `tonic-types`
-    // A message as those of `google/rpc/status.proto`.
+    // A message as `google.rpc.Status`.
     use protozero::Message;
     use wire::awkward::names::Ask;
     let ask = Ask { text: "why".into(), ..Ask::default() };

@@ -248,9 +248,9 @@ impl Numbering<'_> {
         ids.add(sequence)
     }
 
-    /// A packet of a sequence is left out, before which `dropped` was lost: the next one is to tell both. If there is no
-    /// place for this sequence among those that are to tell such a thing, it gets a new number then, of which a reader
-    /// knows nothing that is stale.
+    /// A packet of a sequence is left out, before which `dropped` was lost: the next one is to tell both. If there is
+    /// no place for this sequence among those that are to tell such a thing, it gets a new number then, of which a
+    /// reader knows nothing that is stale.
     #[cold]
     pub(crate) fn leave_out(&mut self, sequence: SequenceKey, dropped: u32) {
         self.enter(sequence);
