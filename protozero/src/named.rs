@@ -69,7 +69,9 @@ const URL_PREFIX: &str = "type.googleapis.com/";
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not know its name in the schema",
     note = "derive `protozero::Message` with its name, as in `#[pb(name = \"shop.Order\")]`, generate it with `names` \
-            on, or implement `protozero::Named` for it"
+            on, or implement `protozero::Named` for it",
+    note = "JSON, text and reflection need a name and a descriptor. Of a struct that borrows, pass the descriptor of \
+            its type and its bytes to `json::print_bytes` or `text::print_bytes`"
 )]
 pub trait Named {
     /// Full name in the schema, without a leading dot: `shape.v1.Point`.

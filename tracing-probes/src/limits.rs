@@ -15,8 +15,7 @@ pub(crate) const SHARED_AGE_NS_MAX: u64 = 10_000_000;
 pub(crate) const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Most different warnings within [`WARNING_REPEAT_NS`]. Further ones are counted.
 pub(crate) const WARNINGS_MAX: usize = 256;
-/// Time until a warning is printed again, ns: the log of a daemon that runs for weeks tells of each session that it was
-/// about, or nearly.
+/// Time until a warning is printed again, ns: it may be about a later session.
 pub(crate) const WARNING_REPEAT_NS: u64 = 600_000_000_000;
 /// What is printed of a warning, bytes: parts of it are from configs.
 pub(crate) const WARNING_BYTES_MAX: usize = 4096;

@@ -131,7 +131,8 @@ impl Root {
     }
 }
 
-/// A line for a terminal. Parts of it are from configs: they must not command the terminal, nor look like other lines.
+/// A line for a terminal. Parts of it are from configs: its control characters are replaced, which would change the
+/// terminal, or make it look like several lines.
 pub(crate) fn plain(line: &str) -> String {
     line.replace(char::is_control, "?")
 }

@@ -159,7 +159,7 @@ fn warnings_are_bounded() {
 }
 
 #[test]
-fn warnings_command_no_terminal() {
+fn warnings_have_no_control_characters() {
     assert_eq!(plain("a\x1b[2J\nprobes: \u{9b}b\r\té"), "a?[2J?probes: ?b??é");
 }
 

@@ -27,13 +27,6 @@ use crate::named::Named;
 #[cfg_attr(feature = "json", doc = "[`json::print_bytes`](crate::json::print_bytes),")]
 #[cfg_attr(not(feature = "json"), doc = "`json::print_bytes`,")]
 /// takes those of a view that has a name.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` has no JSON, text or reflection",
-    note = "a struct needs a name, as in `#[pb(name = \"shop.Order\")]`; a generated one needs a descriptor: add the \
-            API kind `descriptor` to the build step",
-    note = "a struct that borrows has none: pass its descriptor and its bytes to `json::print_bytes` or \
-            `text::print_bytes`"
-)]
 pub trait Reflect {
     /// The type of the message.
     fn message_type(&self) -> MessageDescriptor;

@@ -130,7 +130,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     ftrace.shows_pointers = args.kernel_pointers;
     let mut options = tracing_probes::options();
     options.on_connection = Some(connection_log());
-    // Parts of its warnings are from configs: the log escapes what is hidden in them.
+    // Parts of its warnings are from configs: the log escapes control characters in them.
     let root = Root::at("/", log);
     tracing_probes::run(options, &root, ftrace, ready, stop).context("cannot run")?;
     notified?;
@@ -170,7 +170,8 @@ fn connection_line(event: &ConnectionEvent) -> Option<String> {
             }
         }
         ConnectionEvent::Refused => {
-            "The tracing service refuses these data sources, as its log says: trying again"
+            "The tracing service closed the connection before it accepted these data sources (if it refuses them, its \
+             log says why): trying again"
                 .to_owned()
         }
         ConnectionEvent::Closed => {

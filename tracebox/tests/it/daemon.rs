@@ -405,7 +405,9 @@ fn probes_say_that_they_wait_for_a_service() {
 #[test]
 fn probes_in_the_background_reset_the_kernel_once() {
     let world = World::new();
-    let mut traced = world.spawn(world.command("traced --set-socket-permissions 0:0666:0:0666"));
+    let group = rustix::process::getgid().as_raw();
+    let line = format!("traced --set-socket-permissions {group}:0666:{group}:0666");
+    let mut traced = world.spawn(world.command(&line));
     traced.read_until("listening on");
     let line = "tracebox traced_probes --reset-ftrace --background";
     let ran = Ran::from(world.command_of_nobody(line).output().unwrap()).good();

@@ -81,40 +81,6 @@ impl DataSource for Mute {
     fn stop(&mut self, _instance: &Instance, _done: Ack) {}
 }
 
-/// Records nothing.
-struct Refuse;
-
-impl DataSource for Refuse {
-    fn start(&mut self, instance: &Instance) {
-        instance.refuse();
-    }
-
-    fn stop(&mut self, _instance: &Instance, _done: Ack) {}
-}
-
-/// Who waits for the start of the data sources learns that one records nothing, while the others go on.
-#[test]
-fn a_refusal_is_told_at_the_start() {
-    let world = World::new();
-    let _traced = world.traced();
-    let _producer = producer(&world, Refuse);
-    world.write("c", CONFIG);
-    let ran = world.run("perfetto -D -c c --txt -o trace");
-    assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.text().trim().parse::<u32>().is_ok(), "{ran:?}");
-    let told = "Lost from the start: flood of flood (pid ";
-    assert!(ran.stderr.contains(told), "{ran:?}");
-    let ran = world.run("perfetto --notify-fd 1 -c c --txt -o other").good();
-    assert_eq!(ran.text(), "\x02");
-    // In a recording without an end, too, it is told at once.
-    world.write("d", &CONFIG.replace("duration_ms: 300", ""));
-    let mut perfetto = world.start("perfetto -c d --txt -o third");
-    perfetto.read_until(told);
-    perfetto.signal(Signal::INT);
-    let ran = perfetto.end().good();
-    assert!(ran.stderr.contains("Lost: flood of flood (pid "), "{ran:?}");
-}
-
 pub(super) fn producer(world: &World, source: impl DataSource + 'static) -> Producer {
     producer_of(world, "flood", source)
 }

@@ -85,7 +85,7 @@ fn why_not_recorded(reason: Reason) -> Option<&'static str> {
         Reason::REASON_NO_MEMORY => "there was no shared memory for it",
         Reason::REASON_NAME_NOT_MATCHED => "matching its name took too long",
         Reason::REASON_INSTANCE_REFUSED => {
-            "its program refused: it cannot record this, or records as often as it may"
+            "its program refused: it cannot record this, did not start in time, or records as often as it may"
         }
         Reason::REASON_LOCKED_OUT => {
             "a session lets programs of the service's user record only (lockdown_mode)"

@@ -177,7 +177,10 @@ fn a_source_that_would_record_nothing() {
     let kinds = [ObservableEventsType::TYPE_ALL_DATA_SOURCES_STARTED];
     consumer.observe_events(&kinds).unwrap();
     consumer.enable_tracing(&config, None).unwrap();
-    let is_start = |waited: &Waited| matches!(waited, Waited::Event(event) if event.all_data_sources_started == Some(true));
+    let is_start = |waited: &Waited| {
+        let Waited::Event(event) = waited else { return false };
+        event.all_data_sources_started == Some(true)
+    };
     while !is_start(&consumer.wait(Some(FOREVER)).unwrap()) {}
     let entries = consumer.get_trace_stats().unwrap().loss_ledger.unwrap_or_default().entries;
     assert_eq!(entries.len(), 1, "{entries:?}");

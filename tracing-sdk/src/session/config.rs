@@ -105,8 +105,8 @@ pub enum Fill {
 ///     .file_bytes_max(1 << 30);
 /// ```
 ///
-/// A recording of the minute after a trigger, into a file that is open. When its buffer is full, later events are
-/// dropped until the service has written what is in it:
+/// A recording of the minute after a trigger, into a file that is open. Once its buffer has been full, all later
+/// events of the session are dropped:
 ///
 /// ```no_run
 /// # use std::fs::File;

@@ -47,7 +47,7 @@ use super::{FlightRecorder, Operation, SessionError};
 /// }
 /// ```
 ///
-/// In async code a future keeps no thread of the runtime meanwhile:
+/// In async code a future blocks no thread of the runtime meanwhile:
 ///
 /// ```
 /// # use std::path::PathBuf;

@@ -128,7 +128,7 @@ impl FlightRecorder {
         self.running.dump_next(path.as_ref())
     }
 
-    /// As [`dump`](Self::dump), as a future, for async code: it keeps no thread of a runtime.
+    /// As [`dump`](Self::dump), as a future, for async code: it blocks no thread of a runtime.
     ///
     /// ```
     /// # use tracing_sdk::session::{FlightRecorder, SessionError};
@@ -317,7 +317,6 @@ impl Running {
 
     /// A copy of what was recorded up to now.
     fn snapshot(&self) -> Result<Session, SessionError> {
-        let snapshot = self.session.snapshot()?;
         // The service also copies a session that has ended, and what happened since then would be missing in silence.
         if self.session.shared.has_ended()? {
             return Err(SessionError::Order(
@@ -325,7 +324,7 @@ impl Running {
                  another one, and read what this one has with `session().read_into`",
             ));
         }
-        Ok(snapshot)
+        self.session.snapshot()
     }
 
     pub(super) fn dump(&self, path: &Path) -> Result<(), SessionError> {

@@ -135,10 +135,11 @@ impl Shared {
         self.inner.try_lock().is_ok()
     }
 
-    /// Whether the session has ended, as far as the service has told. Another thread may wait for the end meanwhile.
+    /// Whether the session has ended, as far as the service has told. False while another thread has the consumer, and
+    /// learns it itself: a thread that panics must not wait for one that flushes.
     #[cfg(feature = "in-process")]
     pub(super) fn has_ended(&self) -> Result<bool, SessionError> {
-        let mut inner = self.lock();
+        let Ok(mut inner) = self.inner.try_lock() else { return Ok(false) };
         while inner.state == State::Started {
             if inner.wait(Some(Duration::ZERO))? == Waited::TimedOut {
                 return Ok(false);

@@ -203,7 +203,7 @@ pub(crate) fn recordings_that_lack_something_say_so() {
     let expected = [
         format!("{NOTHING} \"lief\", \"net*\", and the program has used \"life\""),
         format!("{NOTHING} \"lyfe\", and the program has used \"life\""),
-        "tracing-sdk: a list of categories is empty, and selects no event: `&[\"*\"]` selects all".to_owned(),
+        "tracing-sdk: a list of categories is empty, and adds no event: `&[\"*\"]` selects all".to_owned(),
         "tracing-sdk: `record` has lost the beginning of the recording, of which it keeps 32 MiB: `record_to_file` \
          keeps all"
             .to_owned(),
@@ -269,7 +269,8 @@ pub(crate) fn record_a_long_command_line() {
     Init::new().shm_kb(256).in_process().expect("a service");
     let work = || {
         let threads = (0..8).map(|_| std::thread::spawn(|| instant!(LIFE, "one")));
-        threads.for_each(|thread| thread.join().expect("no panic"));
+        let threads: Vec<_> = threads.collect();
+        threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
     };
     let trace = record(&["life"], work).expect("a trace");
     assert_eq!((events(&trace).len(), tracing_sdk::lost_events()), (8, 0));

@@ -40,13 +40,13 @@ fn socket(facts: &Facts, check: &'static str, socket: Option<&Socket>, use_: &st
     };
     if let Some((owner, variable)) = socket.distrusted_by(facts.user.uid) {
         let text = format!(
-            "{who} listens at {address}, which is of user {owner}: programs of user {} do not connect to services of \
-             other users there, because any user can listen in /tmp",
+            "{who} listens at {address}, which is of user {owner}: our programs of user {} do not connect to services \
+             of other users there, because any user can listen in /tmp; those of C++ do",
             facts.user.uid
         );
         return Finding::new(check, Limited, text).mend(
             format!("export {variable}={address}"),
-            "makes programs of this shell trust that user; or start traced as root",
+            "makes programs of this shell trust that user; safer: have traced started as root",
         );
     }
     if socket.is_open {
@@ -166,9 +166,12 @@ fn data_sources(facts: &Facts) -> Finding {
     }
     let text =
         "no traced_probes is connected: `perfetto` can record programs, but not this machine";
-    // Root trusts a service of another user only where a variable names its socket.
-    let producer = facts.producer.as_ref();
-    let trust = producer.and_then(|socket| Some((socket, socket.distrusted_by(0)?.1)));
+    // Root trusts a service of another user only where a variable names its socket. Only for this user's own service
+    // that is proposed: who else listens there could command the probes of root.
+    let trust = facts.producer.as_ref().and_then(|socket| {
+        let (owner, variable) = socket.distrusted_by(0)?;
+        (owner == facts.user.uid).then_some((socket, variable))
+    });
     let trust = trust.map(|(socket, variable)| format!("env {variable}={} ", socket.address));
     Finding::new(CHECK, Limited, text).mend(
         format!("sudo {}{} traced_probes --background", trust.unwrap_or_default(), facts.program),

@@ -326,8 +326,12 @@ impl<'c> TracingSession<'c> {
 
     /// Prints which data sources were refused, as soon as all have answered: the end of the session may be far away.
     fn tell_refusals(&mut self) -> SourcesStart {
-        // A service that is too old does not tell.
-        let stats = self.consumer.get_trace_stats().unwrap_or_default();
+        let stats = match self.consumer.get_trace_stats() {
+            Ok(stats) => stats,
+            // A service that is too old does not tell.
+            Err(ConsumerError::Rejected(_)) => return SourcesStart::All,
+            Err(_) => return SourcesStart::NotInTime,
+        };
         let refusals = report::refusals(&stats);
         for refusal in &refusals {
             console::log(&format!("Lost from the start: {refusal}"));

@@ -14,7 +14,6 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 pub use self::socket::{Awake, SocketConnection, SocketTransport, Transport, TransportConnection};
-use crate::limits;
 use abi::error::OsError;
 use abi::ids::CallId;
 use abi::ipc::{Port, Rejected};
@@ -104,11 +103,10 @@ pub struct FullQueue;
 
 impl fmt::Display for FullQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = limits::CONNECT_TIMEOUT_MS / 1000;
         write!(
             f,
-            "the service took no connection for {seconds} s, and others wait for it, too: see whether it is stopped, \
-             or start it again"
+            "the service takes no connection, and others wait for it, too: see whether it is stopped, or start it \
+             again"
         )
     }
 }

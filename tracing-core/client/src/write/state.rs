@@ -47,7 +47,7 @@ impl Default for ArbiterOptions {
     }
 }
 
-/// How a service takes chunks: take the default, a service that does nothing of this, then set the fields that differ.
+/// How a service takes chunks. The default is a service that can do neither.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceSupport {

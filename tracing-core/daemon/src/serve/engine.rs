@@ -397,7 +397,7 @@ impl Engine {
                     self.counters.count_disconnect(&Disconnect::PeerLeft);
                     peer.link.close();
                     #[cfg(feature = "host")]
-                    if matches!(peer.link, Link::Custom(_)) {
+                    if matches!(peer.link, Link::Custom(_)) && peer.ended.is_none() {
                         self.closed.insert(client);
                     }
                 }

@@ -61,7 +61,8 @@ fn carry(
     }
 }
 
-/// A service that has closed a connection while no method was called for it: the producer does not ask for its commands.
+/// A service that has closed a connection while no method was called for it: the producer does not ask for its
+/// commands.
 fn with_a_closed_one() -> (EmbeddedService, ClientId) {
     let service = service(1);
     let client = accept(&service);

@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::{FILE_BYTES_MAX, Polled, PolledPipe, Tracefs, is_below};
+use crate::ftrace::RUN_AS_ROOT;
 use crate::ftrace::drain::Pipe;
 
 /// A read of a pipe does not wait for data.
@@ -31,10 +32,7 @@ pub(crate) fn find_root(root: &Path) -> Result<Mounted, String> {
             Err(error) => reasons.push(format!("{}: {error}", folder.display())),
         }
     }
-    Err(format!(
-        "linux.ftrace cannot read tracefs ({}); run traced_probes, or tracebox, as root, or see `tracebox doctor`",
-        reasons.join("; ")
-    ))
+    Err(format!("linux.ftrace cannot read tracefs ({}); {RUN_AS_ROOT}", reasons.join("; ")))
 }
 
 /// The files of a mounted tracefs.

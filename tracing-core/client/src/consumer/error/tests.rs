@@ -17,7 +17,7 @@ fn errors_print_their_text_for_people() {
     let address = Address::parse("/tmp/x").unwrap();
     let bad_address = || Address::parse("").unwrap_err();
     let full = || OsError::new("connect", 11);
-    const FULL: &str = "cannot connect to /tmp/x: the service took no connection for 10 s, and others wait for it, too: \
+    const FULL: &str = "cannot connect to /tmp/x: the service takes no connection, and others wait for it, too: \
                         see whether it is stopped, or start it again";
     let errors: [(Box<dyn Error>, &str); 11] = [
         (Box::new(ProducerError::Connect { address: "/tmp/x".into(), error: full() }), FULL),

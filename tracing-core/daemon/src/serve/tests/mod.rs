@@ -111,7 +111,9 @@ impl RunningDaemon {
 
 impl Drop for RunningDaemon {
     fn drop(&mut self) {
-        self.service.take().unwrap().stop().unwrap();
+        if let Some(service) = self.service.take() {
+            service.stop().unwrap();
+        }
         if !std::thread::panicking() {
             let is_left = self.directory.join("producer").exists();
             assert!(!is_left, "the socket file goes with the daemon");

@@ -354,7 +354,7 @@ fn refusals_leave_everything_as_it_was() {
     for cpu in 0..2 {
         world.fake.deny(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"), 13);
     }
-    assert!(world.start(99, wants(&[FREQUENCY])).unwrap_err().contains("run as root"));
+    assert!(world.start(99, wants(&[FREQUENCY])).unwrap_err().contains("as root, or see"));
     assert_eq!(world.fake.settings(), found);
     assert_eq!(world.controller.due_ns(), None);
 }

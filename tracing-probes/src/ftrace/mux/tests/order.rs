@@ -242,9 +242,9 @@ fn files_that_cannot_be_read_or_written() {
     // The program goes on, and this source is refused. Upstream: the program was aborted.
     // The recorder may be of root already: its rights are not those that are missing.
     check("tracing_on", libc::EACCES, Some("the program that has the data sources (traced_probes"));
-    check("trace", libc::EACCES, Some("run as root"));
-    check("trace_clock", libc::EACCES, Some("run as root"));
-    check("buffer_size_kb", libc::EACCES, Some("run as root"));
+    check("trace", libc::EACCES, Some("as root, or see"));
+    check("trace_clock", libc::EACCES, Some("as root, or see"));
+    check("buffer_size_kb", libc::EACCES, Some("as root, or see"));
     check("current_tracer", libc::EACCES, None);
     check("events/enable", libc::EACCES, None);
     check("set_event", libc::EACCES, None);
