@@ -83,21 +83,31 @@ fn services_of_other_users() {
     };
     let variable = Some("PERFETTO_CONSUMER_SOCK_NAME");
     let export = Some("export PERFETTO_CONSUMER_SOCK_NAME=/s");
-    is(&of(1000, 0, variable), Status::Limited, "of user 1000: programs of user 0 do not", export);
+    is(
+        &of(1000, 0, variable),
+        Status::Limited,
+        "of user 1000: our programs of user 0 do not",
+        export,
+    );
     is(&of(1000, 1001, variable), Status::Limited, "programs of user 1001 do not", export);
     for (owner, uid, variable) in [(0, 1000, variable), (1000, 1000, variable), (1000, 0, None)] {
         is(&of(owner, uid, variable), Status::Works, "this user may connect", None);
     }
     // The probes of root are told the address, also if this user needs no variable.
-    let probes = check("data-sources", |facts| {
-        facts.user.uid = 1000;
-        facts.service = Service::Answers(Answer::default());
-        let socket = facts.producer.as_mut().unwrap();
-        socket.file = Some(Owner { uid: 1000, mode: 0o666, ..Owner::default() });
-        socket.trusted_by = Some("PERFETTO_PRODUCER_SOCK_NAME");
-    });
+    let probes = |owner: u32| {
+        check("data-sources", |facts| {
+            facts.user.uid = 1000;
+            facts.service = Service::Answers(Answer::default());
+            let socket = facts.producer.as_mut().unwrap();
+            socket.file = Some(Owner { uid: owner, mode: 0o666, ..Owner::default() });
+            socket.trusted_by = Some("PERFETTO_PRODUCER_SOCK_NAME");
+        })
+    };
     let start = Some("sudo env PERFETTO_PRODUCER_SOCK_NAME=/s tracebox traced_probes --background");
-    is(&probes, Status::Limited, "no traced_probes", start);
+    is(&probes(1000), Status::Limited, "no traced_probes", start);
+    // But not to trust somebody else.
+    let start = Some("sudo tracebox traced_probes --background");
+    is(&probes(1001), Status::Limited, "no traced_probes", start);
 }
 
 #[test]
