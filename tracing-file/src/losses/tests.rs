@@ -152,8 +152,8 @@ fn losses_of_the_ledger() {
     );
     assert_eq!(
         line(Reason::REASON_INSTANCE_REFUSED, 2, false, Some("ds")),
-        "ds of game (pid 7) and 1 more: not recorded, because its program refused: it cannot record this, or \
-         records as often as it may"
+        "ds of game (pid 7) and 1 more: not recorded, because its program refused: it cannot record this, did not \
+         start in time, or records as often as it may"
     );
     assert_eq!(
         line(Reason::REASON_CHUNKS_REFUSED, 3, false, None),
