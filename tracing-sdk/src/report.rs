@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use crate::inside;
 
-/// Tells a line: see [`print`].
+/// Tells a line: see [`print()`].
 macro_rules! report {
     ($($line:tt)*) => {
         $crate::report::print(format_args!($($line)*))
