@@ -9,7 +9,7 @@ use protos::{
 use protos::{TestEvent, Trace, TracePacket, TracePacketData, TracePacketOptionalTrustedUid};
 use protozero::Message as _;
 
-use super::asker::half_most_and_all;
+use super::asker::{half_most_and_all, parse_ready_time};
 use super::kind::{Kind, Recorded};
 use super::leaver::received;
 use super::{Lost, Report, WRITERS, check, check_told, content, is_own, own_config};
@@ -148,8 +148,17 @@ fn a_daemon_that_stands_still_is_seen_in_999_of_1000() {
 }
 
 #[test]
+fn the_kernel_tells_how_long_a_thread_was_ready() {
+    assert_eq!(parse_ready_time("123 4567 8\n"), Some(Duration::from_nanos(4567)));
+    assert_eq!(parse_ready_time("123"), None);
+    assert_eq!(parse_ready_time("123 x 8"), None);
+}
+
+#[test]
 fn reports_survive_a_pipe() {
-    let report = Report { rounds: 1, written: 2, lost: 3, answers: 4, ..Report::default() };
+    let counts = Report { rounds: 1, written: 2, lost: 3, answers: 4, ..Report::default() };
+    let [p50, p999, seen_p999] = [1, 2, 3].map(Duration::from_micros);
+    let report = Report { p50, p999, seen_p999, ..counts };
     let parsed = Report::parse(&report.line()).unwrap();
     assert_eq!(parsed.line(), report.line());
     assert!(Report::parse("1 2 3").is_none());
