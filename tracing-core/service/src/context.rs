@@ -174,6 +174,11 @@ impl Context {
         self.timers.set_in(&self.now, clock, ms.saturating_mul(1_000_000), timer);
     }
 
+    /// Lets a timer that is set fire in `delay_ms` if it would fire later.
+    pub(crate) fn hasten_timer_ms(&mut self, delay_ms: u64, timer: Timer) {
+        self.timers.hasten(&self.now, delay_ms.saturating_mul(1_000_000), timer);
+    }
+
     /// Sets a timer to the next multiple of a period.
     pub(crate) fn set_aligned_timer(&mut self, period_ms: u64, timer: Timer) {
         self.timers.set_aligned(&self.now, period_ms, timer);

@@ -118,9 +118,9 @@ pub const FILE_PERIOD_MS: u64 = 5000;
 pub const FILE_PERIOD_MS_MIN: u64 = 100;
 /// Period of the flush before file writes when the mode is "auto", ms.
 pub const AUTO_FLUSH_PERIOD_MS: u64 = 5000;
-/// Clock snapshots waiting to be read. If there are more, some between others go, and the ledger has those that a
-/// reader lacks: with clocks that drift apart by 20 ppm none for days.
-pub const SNAPSHOTS_PENDING_MAX: usize = 1024;
+/// Clock snapshots waiting to be read, 64 bytes each. If there are more, some between others go, and the ledger has
+/// those that a reader lacks: with clocks that drift apart by 20 ppm none for a day.
+pub const SNAPSHOTS_PENDING_MAX: usize = 256;
 /// How far a clock must have drifted against boot time for a new snapshot to be worth keeping, ns.
 pub const SNAPSHOT_DRIFT_NS: u64 = 10_000_000;
 /// Kept events of the kinds that repeat (a flush started, all flushed) until they are read.

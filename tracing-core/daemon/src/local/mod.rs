@@ -276,7 +276,7 @@ impl<P: LocalPort> LocalConnection<P> {
         }
     }
 
-    /// Tells the service that the mailbox is empty. Called when the client asks for more, because only then it has
+    /// Tells the service that the mailbox is empty. Called when the client does the next thing: only then it has
     /// handled the last reply.
     fn tell_drained(&mut self) {
         if std::mem::take(&mut self.drained) {
@@ -292,6 +292,7 @@ impl<P: LocalPort> Connection<P> for LocalConnection<P> {
         want_reply: bool,
         attachment: Attachment,
     ) -> Result<CallId, ConnectionError> {
+        self.tell_drained();
         self.last_call += 1;
         let call = CallId::new(self.last_call);
         let (region, file) = match attachment {
@@ -375,6 +376,7 @@ fn wait<'a>(condition: &Condvar, guard: MutexGuard<'a, ()>) -> MutexGuard<'a, ()
 
 impl<P: LocalPort> Drop for LocalConnection<P> {
     fn drop(&mut self) {
+        self.tell_drained();
         self.inbox.push(self.client, P::any(LocalEvent::Disconnected));
         self.drive();
     }

@@ -50,6 +50,9 @@ impl Service {
     pub(super) fn handle_consumer_drained(&mut self, client: ClientId) {
         let (now_ns, per_peer) = (self.cx.now.boot_ns, self.work_queue.per_peer);
         let Some(consumer) = self.consumers.get_mut(client) else { return };
+        if let Some(session) = consumer.session.and_then(|id| self.sessions.get_mut(id)) {
+            session.note_sent();
+        }
         let work = &mut consumer.work;
         if work.is_queued {
             if !work.todo.iter().any(|todo| matches!(todo, Todo::ContinueReplies)) {

@@ -155,7 +155,11 @@ impl Service {
                 clones.fail_file_copies(session, &error, cx);
             }
             Step::FailAllClones(reason) => clones.fail_all(&reason, cx),
-            Step::LimitCopyTime(session) => clones.limit_copy_time(session, cx),
+            Step::LimitCopyTime(session) => {
+                if let Some(session) = sessions.get(session) {
+                    clones.limit_copy_time(session, cx);
+                }
+            }
             step => unreachable!("{step:?} is not a step of clones"),
         }
     }

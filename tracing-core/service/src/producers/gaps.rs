@@ -8,61 +8,71 @@
 //!
 //! A producer tells how many packets it dropped when it acknowledges a flush, and when a writer ends.
 
-use abi::ids::{ChunkId, WriterId};
+use abi::ids::{BufferId, ChunkId, WriterId};
 use abi::map::BlockMap;
 use abi::shm::ChunkHeader;
 
-/// Stands for all writers that are not registered. There is no writer with this number.
-const UNREGISTERED: WriterId = WriterId::new(0);
+/// More gaps are not looked at one by one: some of them are then taken for those of any buffer.
+const LOOKED_AT_MAX: usize = 64;
 
 /// Writers that dropped packets of which their producer has perhaps not told: a gap began since the last flush, or was
 /// open then.
 #[derive(Debug, Default)]
-pub(crate) struct OpenGaps {
-    /// With the chunk id of the mark, while no later chunk has come. Of those that are not registered, that is never.
-    by_writer: BlockMap<WriterId, Option<ChunkId>>,
+pub(crate) struct Gaps {
+    /// No chunk has come behind the mark. With the buffer of the writer.
+    open: BlockMap<WriterId, (ChunkId, BufferId)>,
+    /// A chunk has come, and the producer has not told yet.
+    over: BlockMap<WriterId, BufferId>,
+    /// A writer that is not registered sent a mark. No chunk is known to be behind that.
+    is_unregistered_open: bool,
 }
 
-impl OpenGaps {
-    /// Whether there is none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.by_writer.is_empty()
+impl Gaps {
+    /// Whether one is perhaps of a writer to one of these buffers.
+    pub(crate) fn may_concern(&self, buffers: &[BufferId]) -> bool {
+        let open = self.open.values().map(|(_, buffer)| buffer);
+        self.is_unregistered_open
+            || self.open.len().saturating_add(self.over.len()) > LOOKED_AT_MAX
+            || open.chain(self.over.values()).any(|buffer| buffers.contains(buffer))
     }
 
-    /// A mark of a writer came; of one that is not registered if there is none.
-    pub(super) fn begin(&mut self, mark: Option<&ChunkHeader>) {
-        let (writer, chunk) = match mark {
-            Some(mark) => (mark.writer, mark.chunk),
-            None => (UNREGISTERED, ChunkId::new(0)),
-        };
-        self.by_writer.insert(writer, Some(chunk));
+    /// A mark of a writer to a buffer came; of one that is not registered if there is none.
+    pub(super) fn begin(&mut self, mark: Option<(&ChunkHeader, BufferId)>) {
+        match mark {
+            Some((mark, buffer)) => {
+                self.over.remove(&mark.writer);
+                self.open.insert(mark.writer, (mark.chunk, buffer));
+            }
+            None => self.is_unregistered_open = true,
+        }
     }
 
     /// A chunk came that is no mark.
     #[inline]
     pub(crate) fn note_chunk(&mut self, header: &ChunkHeader) {
-        if !self.by_writer.is_empty() {
+        if !self.open.is_empty() {
             self.end(header);
         }
     }
 
     #[cold]
     fn end(&mut self, header: &ChunkHeader) {
-        if let Some(gap) = self.by_writer.get_mut(&header.writer)
-            && header.writer != UNREGISTERED
-            && gap.is_some_and(|mark| header.chunk.distance(mark) > 0)
+        if let Some(&(mark, buffer)) = self.open.get(&header.writer)
+            && header.chunk.distance(mark) > 0
         {
-            *gap = None;
+            self.open.remove(&header.writer);
+            self.over.insert(header.writer, buffer);
         }
     }
 
-    /// The producer told what was dropped so far. A gap that is open goes on.
+    /// The producer told what was dropped so far. A gap that is open goes on. This costs no more than what ended since.
     pub(crate) fn note_told(&mut self) {
-        self.by_writer.retain(|_, mark| mark.is_some());
+        self.over = BlockMap::default();
     }
 
     /// A writer ended, and told before.
     pub(super) fn forget(&mut self, writer: WriterId) {
-        self.by_writer.remove(&writer);
+        self.open.remove(&writer);
+        self.over.remove(&writer);
     }
 }

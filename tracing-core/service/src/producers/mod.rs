@@ -34,7 +34,7 @@ mod gaps;
 mod memory;
 mod smb;
 
-use gaps::OpenGaps;
+use gaps::Gaps;
 use smb::{SmbHints, Touched};
 
 /// Registrations by name, oldest first.
@@ -65,7 +65,7 @@ pub(crate) struct Producer {
     /// Marks that came: writers began to drop packets.
     pub(crate) loss_marks: u32,
     /// Writers that may have dropped more packets than it told.
-    pub(crate) gaps: OpenGaps,
+    pub(crate) gaps: Gaps,
     /// Uses of pages of `smb` until the system is asked again whether one holds data.
     asks_again: u32,
     /// The set-up command was sent, so it may commit. Without `smb` its chunks come by value.
@@ -125,7 +125,7 @@ impl Producer {
             smb_touched: Touched::default(),
             smb_charged: 0,
             loss_marks: 0,
-            gaps: OpenGaps::default(),
+            gaps: Gaps::default(),
             asks_again: 0,
             set_up: false,
             allowed: BlockSet::new(),
@@ -181,7 +181,8 @@ impl Producer {
     /// A mark came, perhaps with a header: a writer began to drop packets.
     pub(crate) fn note_mark(&mut self, header: Option<&ChunkHeader>) {
         self.loss_marks = self.loss_marks.wrapping_add(1);
-        self.gaps.begin(header.filter(|header| self.writers.contains_key(&header.writer)));
+        let mark = header.and_then(|header| Some((header, *self.writers.get(&header.writer)?)));
+        self.gaps.begin(mark);
     }
 
     /// Forgets the next writer, with its buffer.

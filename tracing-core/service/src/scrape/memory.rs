@@ -164,6 +164,7 @@ impl ChunkIntake {
                 continue;
             }
             let Some(buffer) = target(producer, header.writer) else { continue };
+            producer.gaps.note_chunk(&header);
             let (payload, out) = (&self.scratch, &mut cx.out);
             let copied = copy_to_buffer(producer, buffer, header, complete, payload, buffers, out);
             self.note_discarded(copied.is_err());

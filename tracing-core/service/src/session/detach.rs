@@ -13,6 +13,7 @@ use super::state::{Session, Sessions};
 use crate::consumers::Consumers;
 use crate::context::Context;
 use crate::error::SessionError;
+use crate::step::Step;
 use crate::triggers::tell_hits;
 use abi::ids::ClientId;
 use abi::sync::Arc;
@@ -45,6 +46,8 @@ pub(crate) fn detach(
     session.consumer = None;
     session.detach_key = Some(key.to_owned());
     consumers.end_read(client, &mut cx.out);
+    // It may have ended, while this consumer had it, as one without a consumer does.
+    cx.then(Step::ReportEnd(id));
     Ok(())
 }
 
@@ -74,8 +77,6 @@ pub(crate) fn attach<'a>(
     consumer.session = Some(session.id);
     session.detach_key = None;
     session.consumer = Some(client);
-    // It may be about to end without one.
-    session.life.set_frees_at_end(false);
     if session.state() == SessionState::Disabled {
         // The session has ended: a consumer that asks for the end now is told at once.
         session.end_report.report_again();

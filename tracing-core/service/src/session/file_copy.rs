@@ -4,7 +4,9 @@
 //! the session writes nothing into its file meanwhile.
 
 use super::clone::Clones;
+use super::flush_request::FlushThen;
 use super::pending_clone::{CloneFile, give_up};
+use super::state::Session;
 use crate::context::Context;
 use crate::error::{CloneError, SessionError};
 use crate::input::FileError;
@@ -48,11 +50,18 @@ impl Clones {
         }
     }
 
-    /// The source ended: its file is closed when the copies of it are done, or after a short time.
-    pub(crate) fn limit_copy_time(&self, source: SessionId, cx: &mut Context) {
-        for (clone_id, clone) in self.of_source(source) {
+    /// The source ended: its file is closed when the copies of it are done, or after a short time. Flushes for clones
+    /// take no longer, either: the end waits for what they took.
+    pub(crate) fn limit_copy_time(&self, source: &Session, cx: &mut Context) {
+        for (clone_id, clone) in self.of_source(source.id) {
             if matches!(clone.file, Some(CloneFile::Copying)) {
                 cx.set_timer_ms(limits::CLONE_COPY_LAST_MS, Timer::CloneCopy(clone_id));
+            }
+        }
+        cx.spend(limits::WORK_PER_ENTRY.saturating_mul(source.flushes.len() as u64));
+        for (flush, pending) in &source.flushes {
+            if matches!(pending.then, FlushThen::Clone(..)) {
+                cx.hasten_timer_ms(limits::CLONE_COPY_LAST_MS, Timer::FlushTimeout(*flush));
             }
         }
     }

@@ -175,7 +175,7 @@ impl Life {
         self.stops_at_once
     }
 
-    /// Whether it is freed when it is over: it ends by itself, and has no consumer.
+    /// Whether it is freed when it is over and has no consumer: it ended by itself while it had none.
     pub(crate) fn set_frees_at_end(&mut self, frees: bool) {
         self.frees_at_end = frees;
     }

@@ -11,7 +11,7 @@ use super::events::{Lifecycle, TriggerHit};
 use super::file::SessionFile;
 use super::flush_request::FinalFlush;
 use super::life::SessionState;
-use super::state::{Session, Sessions};
+use super::state::{Session, Sessions, Taken};
 use super::trigger_config::TriggerMode;
 use crate::accounts::{BufferCharge, NoRoom};
 use crate::consumers::Consumers;
@@ -158,7 +158,7 @@ pub(crate) fn make_clone(
         // Without the limit of the source: what was recorded is to be kept.
         session.file = Some(SessionFile::new(file, &protos::TraceConfig::default()));
     }
-    session.took_from = took_data.then_some(clone.source);
+    session.taken = took_data.then_some(Taken { source: clone.source, is_read: false });
     *session.clone_reply = Some((clone.caller.call, response));
     session.set_state(cx, SessionState::ClonedReadOnly);
     cx.then(match session.file {

@@ -129,7 +129,9 @@ pub(crate) fn continue_stream(
         consumer.in_flight_bytes = consumer.in_flight_bytes.saturating_add(bytes);
         if !has_more {
             consumer.read_call = None;
-            session.took_from = None;
+            if let Some(taken) = &mut session.taken {
+                taken.is_read = true;
+            }
         }
     }
 }

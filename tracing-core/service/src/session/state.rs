@@ -99,8 +99,8 @@ pub(crate) struct Session {
     pub(crate) ledger: Ledger,
     pub(crate) final_flush: FinalFlush,
     pub(crate) file: Option<SessionFile>,
-    /// Of a clone: the session whose packets it took, until all of it was read, or is in its file.
-    pub(crate) took_from: Option<SessionId>,
+    /// Of a clone: what it took, until all of it was sent, or is in its file.
+    pub(crate) taken: Option<Taken>,
     /// Which fields of its packets may leave the service; none for all.
     pub(crate) packet_filter: Outlined<Option<TraceFilter>>,
     pub(crate) compression: Compression,
@@ -155,7 +155,7 @@ impl Session {
             ledger: Ledger::default(),
             final_flush: FinalFlush::Unspecified,
             file: None,
-            took_from: None,
+            taken: None,
             packet_filter: Outlined::default(),
             compression: Compression::default(),
             boost: None,
@@ -201,7 +201,7 @@ impl Session {
         cx.spend(limits::WORK_PER_ENTRY);
         let untold = producer.untold_losses(cx);
         let told = producer.loss_marks;
-        if !producer.gaps.is_empty() && self.has_lost_since(producer.id, told) {
+        if producer.gaps.may_concern(&self.buffers) && self.has_lost_since(producer.id, told) {
             self.add_loss(dropped_more(producer), cx);
         }
         let reason = if producer.gone {
@@ -316,10 +316,23 @@ impl Session {
 
     /// What it took of another session gets into no trace any more.
     pub(crate) fn lose_taken(&mut self, cx: &mut Context) {
-        if let Some(source) = self.took_from.take() {
-            cx.then(Step::CloneLost(source));
+        if let Some(taken) = self.taken.take() {
+            cx.then(Step::CloneLost(taken.source));
         }
     }
+
+    /// All that waited for its consumer was sent.
+    pub(crate) fn note_sent(&mut self) {
+        self.taken.take_if(|taken| taken.is_read);
+    }
+}
+
+/// What a clone took out of the buffers of another session.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) source: SessionId,
+    /// Its consumer has read all of it. The end of it waits to be sent.
+    pub(crate) is_read: bool,
 }
 
 /// Writers of a producer began to drop packets, and it may have dropped more since it told how many.
@@ -427,7 +440,7 @@ impl Sessions {
                 continue;
             }
             // Those of writers that ended are told.
-            let has_gaps = !producer.gaps.is_empty();
+            let has_gaps = producer.gaps.may_concern(&session.buffers);
             if has_gaps && session.has_lost_since(producer.id, producer.loss_marks) {
                 session.note_loss(dropped_more(producer), cx);
             }

@@ -319,7 +319,7 @@ pub(crate) fn report_end(session: &mut Session, consumers: &mut Consumers, cx: &
     {
         return;
     }
-    if session.life.frees_at_end() {
+    if session.life.frees_at_end() && session.consumer.is_none() {
         return cx.then(Step::Free { session: session.id, reason: None });
     }
     if session.file.is_some() {

@@ -194,7 +194,7 @@ fn fail_file(session: &mut Session, reason: String, cx: &mut Context) {
 /// The file is complete and closed, or lost.
 pub(crate) fn handle_file_closed(session: &mut Session, cx: &mut Context) {
     session.file = None;
-    session.took_from = None;
+    session.taken = None;
     cx.then(if session.life.is_freed() {
         Step::Erase(session.id)
     } else if session.state() == SessionState::ClonedReadOnly {

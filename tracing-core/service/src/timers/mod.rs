@@ -101,6 +101,14 @@ impl Timers {
         self.set_in(now, clock, delay_ns, timer);
     }
 
+    /// Lets a timer that is set fire in `delay_ns` if it would fire later.
+    pub(crate) fn hasten(&mut self, now: &Now, delay_ns: u64, timer: Timer) {
+        let Some(&(clock, at)) = self.by_name.get(&timer) else { return };
+        if time_of(now, clock).saturating_add(delay_ns) < at {
+            self.set_in(now, clock, delay_ns, timer);
+        }
+    }
+
     /// Cancels a timer, if it is set.
     pub(crate) fn cancel(&mut self, timer: Timer) {
         if let Some((clock, at)) = self.by_name.remove(&timer) {

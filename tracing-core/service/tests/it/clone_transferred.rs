@@ -232,10 +232,34 @@ fn the_end_of_a_session_waits_for_what_a_clone_took() {
     }
 }
 
-/// What a clone took is lost with it if nobody reads it.
+/// A producer that does not answer delays the end of a session by a clone for a short time only, whatever time the
+/// session gives producers for flushes.
 #[test]
-fn a_clone_that_nobody_reads_loses_what_it_took() {
-    for is_read in [false, true] {
+fn the_flush_of_a_clone_does_not_delay_the_end_for_long() {
+    let mut shell = Shell::new();
+    let config = TraceConfig { flush_timeout_ms: Some(3_600_000), ..two_buffers() };
+    let (mut a, _b, consumer) = two_producers(&mut shell, config);
+    a.write(&mut shell, WRITER, TRANSFERRED, &[payload("a")]);
+    let (clone, call) = ask(&mut shell, 0, None);
+    a.ack_flush(&mut shell, 1);
+    consumer.disable(&mut shell);
+    shell.advance_ms(service::limits::CLONE_COPY_LAST_MS - 1);
+    assert_eq!(consumer.ended(&mut shell), None);
+    shell.advance_ms(1);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+    done(&mut shell, &clone, call);
+}
+
+/// What a clone took is lost with it if its consumer leaves before all of it was sent.
+#[test]
+fn a_clone_whose_consumer_leaves_loses_what_it_took() {
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Leaves {
+        BeforeReading,
+        BeforeAllIsSent,
+        Afterwards,
+    }
+    for leaves in [Leaves::BeforeReading, Leaves::BeforeAllIsSent, Leaves::Afterwards] {
         let mut shell = Shell::new();
         let (mut a, b, consumer) = two_producers(&mut shell, two_buffers());
         a.write(&mut shell, WRITER, TRANSFERRED, &[payload("a")]);
@@ -243,11 +267,18 @@ fn a_clone_that_nobody_reads_loses_what_it_took() {
         a.ack_flush(&mut shell, 1);
         b.ack_flush(&mut shell, 2);
         done(&mut shell, &clone, call);
-        if is_read {
+        if leaves != Leaves::BeforeReading {
+            shell.drain_consumers();
             assert_eq!(payloads(&clone.read(&mut shell)), ["a"]);
         }
+        if leaves == Leaves::Afterwards {
+            shell.drain_consumers();
+        }
         clone.disconnect(&mut shell);
-        let told: &[_] = if is_read { &[] } else { &[(Some(0), Some(true))] };
-        assert_eq!(losses_of_clones(&mut shell, &consumer), told);
+        let told: &[_] = match leaves {
+            Leaves::Afterwards => &[],
+            Leaves::BeforeReading | Leaves::BeforeAllIsSent => &[(Some(0), Some(true))],
+        };
+        assert_eq!(losses_of_clones(&mut shell, &consumer), told, "{leaves:?}");
     }
 }

@@ -132,6 +132,33 @@ fn a_consumer_attaches_to_a_session_that_ends() {
     assert_eq!(payloads(&consumer.read(&mut shell)), ["last"]);
 }
 
+/// To learn whether a session is there, a consumer attaches and detaches. That keeps none that ends.
+#[test]
+fn a_session_that_ends_is_freed_although_a_consumer_had_it_meanwhile() {
+    for had_at_end in [false, true] {
+        let mut shell = Shell::new();
+        let mut producer = producer(&mut shell, "p");
+        producer.register(&mut shell, notifying("ds", false, true));
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        let asked = TraceConfig { duration_ms: Some(1), ..config(&["ds"]) };
+        consumer.enable(&mut shell, asked, None);
+        producer.commands(&mut shell);
+        assert!(detach(&mut shell, &consumer, "mykey"));
+        shell.advance_ms(1);
+        producer.ack_flush(&mut shell, 1);
+        assert!(attach(&mut shell, &consumer, "mykey").is_some());
+        if had_at_end {
+            stopped(&mut shell, &producer, 1);
+        }
+        assert!(detach(&mut shell, &consumer, "mykey"));
+        if !had_at_end {
+            stopped(&mut shell, &producer, 1);
+        }
+        assert_eq!(attach(&mut shell, &consumer, "mykey"), None, "{had_at_end}");
+        assert!(shell.service.is_idle(), "{had_at_end}");
+    }
+}
+
 #[test]
 fn keys_are_of_one_user_and_never_empty() {
     let mut shell = Shell::new();

@@ -117,6 +117,51 @@ fn a_session_that_ends_without_a_flush_may_have_lost_more() {
     }
 }
 
+/// A writer that is not done with its chunk has memory again, too: the service looks at the chunk in a flush.
+#[test]
+fn a_chunk_that_is_not_committed_ends_a_gap() {
+    let mut w = world(true, V1);
+    let smb = w.producer.smb.clone().unwrap();
+    tell(&mut w, &[(1, 3)]);
+    smb.note_loss();
+    w.commit_mark(0);
+    w.chunks = 5;
+    w.chunk(&["a", "b"], NONE, End::Reserved);
+    flush(&mut w);
+    // That the gap is over, the service learns when all have answered; that it was told, with the next flush.
+    let call = w.consumer.flush(&mut w.shell, 0);
+    w.producer.ack_flush(&mut w.shell, 2);
+    assert_eq!(w.consumer.flushed(&mut w.shell, call), Some(true));
+    w.consumer.disable(&mut w.shell);
+    assert_eq!(is_lower_bound(&ledger(&mut w.shell, &w.consumer)), [(3, false)]);
+}
+
+/// What a writer to the buffer of one session drops says nothing about another session.
+#[test]
+fn a_gap_concerns_the_session_of_its_buffer() {
+    for is_registered in [true, false] {
+        let mut w = world(true, V1);
+        let mut other = MockConsumer::connect(&mut w.shell, 0);
+        other.enable(&mut w.shell, config(&["ds"]), None);
+        if !is_registered {
+            let request = protos::UnregisterTraceWriterRequest {
+                trace_writer_id: Some(WRITER.get().into()),
+                ..Default::default()
+            };
+            w.producer.call(&mut w.shell, Request::UnregisterTraceWriter(request));
+        }
+        let smb = w.producer.smb.clone().unwrap();
+        smb.note_loss();
+        w.commit_mark(0);
+        tell(&mut w, &[(1, 3), (2, 4)]);
+        w.consumer.disable(&mut w.shell);
+        other.disable(&mut w.shell);
+        assert_eq!(is_lower_bound(&ledger(&mut w.shell, &w.consumer)), [(3, true)]);
+        // Whose gap it is, is not known of a writer that is not registered.
+        assert_eq!(is_lower_bound(&ledger(&mut w.shell, &other)), [(4, !is_registered)]);
+    }
+}
+
 /// A producer can tell only of sessions that it records into.
 #[test]
 fn drops_for_buffers_of_others_are_left_out() {
