@@ -27,8 +27,10 @@ pub(super) const UNITS: &[Block] = &[
          runs none of them. Linux 5.6 or later is needed.",
     ),
     Text(
-        "The unit of *traced_probes* may not write to tracefs, so it refuses linux.ftrace. To record the kernel, \
-         disable that unit, and run *traced_probes* as root.",
+        "The unit of *traced_probes* may not write to tracefs, so it refuses linux.ftrace. With *--kernel* it may: it \
+         runs as root then, with few capabilities, and all but tracefs is read-only. It never lowers \
+         kernel.kptr_restrict: kernel symbols have names if that is 0 or 1. *install-units* without the option takes \
+         the right back.",
     ),
 ];
 
@@ -43,6 +45,10 @@ pub(super) const UNIT_FILES: &[Block] = &[List(&[
         "Its socket for recorders: members of the group perfetto may connect.",
     ),
     ("/etc/systemd/system/traced-probes.service", "The data sources of this machine."),
+    (
+        "/etc/systemd/system/traced-probes.service.d/kernel.conf",
+        "With *--kernel*: what lets them record events of the kernel.",
+    ),
     ("/etc/sysusers.d/perfetto.conf", "The group perfetto, for *systemd-sysusers*(8)."),
 ])];
 

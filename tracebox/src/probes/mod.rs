@@ -1,17 +1,17 @@
 //! The built-in data sources: `traced_probes` offers them to a running service, `tracebox` to its own.
 
+mod connection_log;
+
 use std::ffi::OsString;
-use std::io::{self, ErrorKind};
-use std::sync::Mutex;
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 use tracing_core::abi::ipc::port::ProducerPort;
-use tracing_core::abi::sync::lock;
 use tracing_core::client::connection::Connection;
-use tracing_core::client::producer::{ConnectionEvent, ConnectionHook, Producer, ProducerError};
+use tracing_core::client::producer::{ConnectionHook, Producer};
 use tracing_probes::{FtraceOptions, Root};
 
+use self::connection_log::ConnectionLog;
 use crate::background::{self, Started};
 use crate::cli;
 use crate::console;
@@ -129,57 +129,19 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     ftrace.keeps_kptr_restrict = args.keep_kptr_restrict;
     ftrace.shows_pointers = args.kernel_pointers;
     let mut options = tracing_probes::options();
-    options.on_connection = Some(connection_log());
+    let connection_log = ConnectionLog::start(log)?;
+    options.on_connection = Some(ConnectionHook::new(connection_log.hook()));
     // Parts of its warnings are from configs: the log escapes control characters in them.
     let root = Root::at("/", log);
-    tracing_probes::run(options, &root, ftrace, ready, stop).context("cannot run")?;
+    let ran = tracing_probes::run(options, &root, ftrace, ready, stop);
+    connection_log.finish();
+    ran.context("cannot run")?;
     notified?;
     Ok(0)
 }
 
 fn log(line: &str) {
     console::log(&format!("[{}] traced_probes: {line}", console::clock()));
-}
-
-/// Logs what happens to the connection. The attempts to connect have no end: one that fails as the one before is left
-/// out.
-fn connection_log() -> ConnectionHook {
-    let last = Mutex::new(String::new());
-    ConnectionHook::new(move |event| {
-        let Some(line) = connection_line(event) else { return };
-        let mut last = lock(&last);
-        if *last != line {
-            log(&line);
-            *last = line;
-        }
-    })
-}
-
-fn connection_line(event: &ConnectionEvent) -> Option<String> {
-    let line = match event {
-        ConnectionEvent::Accepted => "Connected to the tracing service".to_owned(),
-        ConnectionEvent::Failed(failure @ ProducerError::Connect { address, error }) => {
-            match io::Error::from_raw_os_error(error.errno).kind() {
-                ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
-                    format!("No tracing service at {address} yet: waiting for one")
-                }
-                ErrorKind::WouldBlock => {
-                    format!("The tracing service at {address} takes no connection: trying again")
-                }
-                _ => format!("{failure}: trying again"),
-            }
-        }
-        ConnectionEvent::Refused => {
-            "The tracing service closed the connection before it accepted these data sources (if it refuses them, its \
-             log says why): trying again"
-                .to_owned()
-        }
-        ConnectionEvent::Closed => {
-            "The tracing service closed the connection: trying again".to_owned()
-        }
-        _ => return None,
-    };
-    Some(line)
 }
 
 #[cfg(test)]

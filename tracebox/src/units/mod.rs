@@ -1,6 +1,7 @@
 //! `tracebox install-units`: the systemd units of `traced` and `traced_probes`.
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, Parser};
@@ -32,12 +33,19 @@ const FILES: &[(&str, &str)] = &[
     ("etc/sysusers.d/perfetto.conf", include_str!("../../systemd/perfetto.conf")),
 ];
 
+/// What lets `traced_probes` record the kernel: a part of its unit.
+const KERNEL: (&str, &str) = (
+    "etc/systemd/system/traced-probes.service.d/kernel.conf",
+    include_str!("../../systemd/kernel.conf"),
+);
+
 /// The next commands for root, and the purpose of each.
 const NEXT: &str = "\
 Next, as root:
   systemd-sysusers                                  # makes the group perfetto
   systemctl daemon-reload
   systemctl enable --now traced-producer.socket traced-consumer.socket traced-probes.service
+  systemctl try-restart traced-probes.service       # if it ran before
   usermod --append --groups perfetto USER           # USER may record, after the next login";
 
 /// Directories that the units cannot see into: ProtectHome and PrivateTmp hide them.
@@ -55,6 +63,9 @@ struct InstallUnits {
     /// Write the files below this directory
     #[arg(long, value_name = "DIRECTORY", default_value = "/")]
     root: PathBuf,
+    /// Let traced_probes record events of the kernel (linux.ftrace): it runs as root then
+    #[arg(long)]
+    kernel: bool,
     /// The tracebox that the units start [default: this one]
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
@@ -81,17 +92,39 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     if args.root == Path::new("/") {
         check_kernel(take_descriptor())?;
     }
-    for (file, text) in FILES {
-        let path = args.root.join(file);
-        let folder = path.parent().unwrap_or(&args.root);
-        std::fs::create_dir_all(folder)
-            .context(format_args!("cannot create {}", console::name(folder)))?;
-        std::fs::write(&path, text.replace(PROGRAM, program))
-            .context(format_args!("cannot write {}", console::name(&path)))?;
-        console::log(&format!("Wrote {}", console::name(&path)));
+    for file in FILES.iter().chain(args.kernel.then_some(&KERNEL)) {
+        write(&args.root, file, program)?;
+    }
+    if !args.kernel {
+        remove_kernel(&args.root)?;
     }
     console::log(NEXT);
     Ok(0)
+}
+
+/// Writes a file of the units below `root`.
+fn write(root: &Path, (file, text): &(&str, &str), program: &str) -> Result<(), Failure> {
+    let path = root.join(file);
+    let folder = path.parent().unwrap_or(root);
+    std::fs::create_dir_all(folder)
+        .context(format_args!("cannot create {}", console::name(folder)))?;
+    std::fs::write(&path, text.replace(PROGRAM, program))
+        .context(format_args!("cannot write {}", console::name(&path)))?;
+    console::log(&format!("Wrote {}", console::name(&path)));
+    Ok(())
+}
+
+/// Removes what an installation with `--kernel` left.
+fn remove_kernel(root: &Path) -> Result<(), Failure> {
+    let path = root.join(KERNEL.0);
+    match std::fs::remove_file(&path) {
+        Ok(()) => {
+            console::log(&format!("Removed {} (--kernel writes it)", console::name(&path)));
+            Ok(())
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error).context(format_args!("cannot remove {}", console::name(&path))),
+    }
 }
 
 /// As `traced` takes the sockets of its units.

@@ -3,7 +3,7 @@ use crate::traced::port_of;
 use tracing_core::daemon::serve::PortKind;
 
 fn text(name: &str) -> &'static str {
-    FILES.iter().find(|file| file.0.ends_with(name)).unwrap().1
+    FILES.iter().chain([&KERNEL]).find(|file| file.0.ends_with(name)).unwrap().1
 }
 
 /// The value of `key` in a unit.
@@ -89,8 +89,8 @@ fn units_allow_what_the_code_does() {
     assert!(descriptors - reserved >= CONNECTION_DESCRIPTORS_MAX as usize, "connections");
     assert!(reserved >= files + CLOSER_WAITING_MAX, "files and what is being closed");
 
-    // The main thread, that of the connection, one for each kind of data source, and `journalctl` with its reader.
-    let threads = 2 + tracing_probes::NAMES.len() + 2;
+    // The main thread, those of the connection and its log, one for each kind of data source, and `journalctl` with its reader.
+    let threads = 3 + tracing_probes::NAMES.len() + 2;
     assert!(number("traced-probes.service", "TasksMax") >= 2 * threads, "of the probes");
     // An open file, a folder that is listed, a timer and a wake-up for each of these.
     let descriptors = number("traced-probes.service", "LimitNOFILE");

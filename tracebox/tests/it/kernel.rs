@@ -234,6 +234,54 @@ fn probes_that_end_leave_the_kernel_as_found() {
     assert_eq!(settings(), before);
 }
 
+/// The capabilities that a unit, and what is added to it for the kernel, leave to `traced_probes`, for `setpriv`.
+fn capabilities() -> String {
+    let texts = [
+        include_str!("../../systemd/traced-probes.service"),
+        include_str!("../../systemd/kernel.conf"),
+    ];
+    let lines = texts.iter().flat_map(|text| text.lines());
+    let sets = lines.filter_map(|line| line.strip_prefix("CapabilityBoundingSet="));
+    let names = sets.flat_map(str::split_whitespace).filter_map(|name| name.strip_prefix("CAP_"));
+    let all = names.map(|name| format!(",+{}", name.to_lowercase()));
+    format!("-all{}", all.collect::<String>())
+}
+
+/// Root with the few capabilities of the unit records the kernel, and its symbols.
+#[test]
+fn the_unit_for_the_kernel_has_enough_rights() {
+    let Some(_alone) = kernel() else { return };
+    if !rustix::process::geteuid().is_root() {
+        return skip::test(EVENTS, "only root has capabilities to give up");
+    }
+    let _claim = claim();
+    let world = World::new();
+    world.write("config", SCHED);
+    let before = settings();
+    let _traced = world.traced();
+    let probes = world.command("tracebox traced_probes --keep-kptr-restrict");
+    let mut command = std::process::Command::new("setpriv");
+    command.args(["--no-new-privs", "--bounding-set", &capabilities()]);
+    command.arg(probes.get_program()).args(probes.get_args()).current_dir(world.path("."));
+    for (name, value) in probes.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let mut probes = world.spawn(command);
+    probes.read_until("Connected");
+    let mut session = world.start("perfetto -c config --txt -o trace");
+    wait_until_recorded(&mut probes);
+    session.signal(Signal::INT);
+    session.end().good();
+    let packets = world.packets("trace");
+    assert!(has(&packets, |data| matches!(data, TracePacketData::FtraceEvents(_))));
+    probes.signal(Signal::TERM);
+    probes.end().good();
+    assert_eq!(settings(), before);
+}
+
 /// A second recording that would put back what it found of the first one records nothing of the kernel, and tells why.
 #[test]
 fn a_second_recording_leaves_the_kernel_to_the_first() {

@@ -251,6 +251,13 @@ fn systemd_units() {
     let unit = std::fs::read_to_string(world.path("root/etc/systemd/system/traced.service"));
     assert!(unit.unwrap().contains("\nExecStart=/opt/tracebox traced\n"));
     assert!(world.path("root/etc/sysusers.d/perfetto.conf").exists());
+    // The rights to record the kernel come and go by the option.
+    let kernel = world.path("root/etc/systemd/system/traced-probes.service.d/kernel.conf");
+    assert!(!kernel.exists());
+    world.run("tracebox install-units --root root --program /opt/tracebox --kernel").good();
+    assert!(kernel.exists());
+    let ran = world.run("tracebox install-units --root root --program /opt/tracebox").good();
+    assert!(ran.stderr.contains("Removed ") && !kernel.exists(), "{ran:?}");
     let ran = world.run("tracebox install-units --root root --program /tmp/tracebox");
     ran.failed(1, "units do not see this directory");
 }

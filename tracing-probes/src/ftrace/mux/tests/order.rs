@@ -241,7 +241,11 @@ fn files_that_cannot_be_read_or_written() {
     };
     // The program goes on, and this source is refused. Upstream: the program was aborted.
     // The recorder may be of root already: its rights are not those that are missing.
-    check("tracing_on", libc::EACCES, Some("run traced_probes, or tracebox, as root, or see"));
+    check(
+        "tracing_on",
+        libc::EACCES,
+        Some("install-units --kernel`), or tracebox, as root, or see"),
+    );
     check("trace", libc::EACCES, Some("as root, or see"));
     check("trace_clock", libc::EACCES, Some("as root, or see"));
     check("buffer_size_kb", libc::EACCES, Some("as root, or see"));
