@@ -52,10 +52,7 @@ fn write(
 }
 
 /// Calls `with` for each sample of a file of any size.
-fn read(
-    mut file: impl io::Read,
-    mut with: impl FnMut(Sample),
-) -> Result<(), Box<dyn Error>> {
+fn read(mut file: impl io::Read, mut with: impl FnMut(Sample)) -> Result<(), Box<dyn Error>> {
     let (mut stream, mut block) = (FrameReader::new(), vec![0; 64 * 1024]);
     loop {
         let len = file.read(&mut block)?;

@@ -76,7 +76,9 @@ fn quantity(book: &[&[u8]], side: u32) -> Result<u64, Box<dyn std::error::Error>
         while let Some(level) = levels.next_field()? {
             let mut level = level.value.message()?;
             while let Some(field) = level.next_field()? {
-                if let (2, ScatteredValue::Whole(Value::Varint(quantity))) = (field.number, field.value) {
+                if let (2, ScatteredValue::Whole(Value::Varint(quantity))) =
+                    (field.number, field.value)
+                {
                     sum += quantity;
                 }
             }
