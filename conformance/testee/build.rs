@@ -3,7 +3,7 @@
 //! They are not committed: `CONFORMANCE_INCLUDE` names the folder that came with the runner.
 //! `PROTOC_GEN_PROTOZERO` is our plugin of the official compiler.
 
-use protozero_codegen::Source;
+use protozero_codegen::{ApiKinds, Source};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,14 +26,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     let include = Path::new(&include);
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
 
-    let mut modules = String::new();
+    let (mut modules, mut compact, mut views) = (String::new(), String::new(), String::new());
     let mut sources = Vec::new();
     for (name, path) in SCHEMAS {
         let text = std::fs::read_to_string(include.join(path))?;
         sources.push(Source { path: (*path).to_owned(), text });
         modules += &builder::module(include, path, "crate::schema", name)?;
+        compact += &builder::module_of("compact", include, path, name, |build| {
+            build.api_kinds(ApiKinds { descriptor: true, ..ApiKinds::OWNED }).compact(true)
+        })?;
+        views += &builder::module_of("views", include, path, name, |build| {
+            build.api_kinds(ApiKinds { view: true, ..ApiKinds::default() })
+        })?;
     }
     std::fs::write(out.join("schema.rs"), modules)?;
+    std::fs::write(out.join("compact.rs"), compact)?;
+    std::fs::write(out.join("views.rs"), views)?;
 
     std::fs::write(out.join("ours.bin"), protozero_codegen::descriptor_set(&sources)?)?;
 

@@ -53,6 +53,28 @@ pub fn module(
     Ok(lines.join("\n"))
 }
 
+/// Compiles `proto`, found below `include`, with these `options` into `OUT_DIR/set/name`, and returns the text of a
+/// module `name` of the module `set` of the crate.
+///
+/// # Errors
+/// The schema is invalid, or a file cannot be written.
+pub fn module_of(
+    set: &str,
+    include: &Path,
+    proto: &str,
+    name: &str,
+    options: impl FnOnce(Build) -> Build,
+) -> Result<String, Box<dyn Error>> {
+    let build = Build::new().config(|config| {
+        config.root = format!("crate::{set}::{name}");
+        config.flat = vec![".".into()];
+    });
+    let out = PathBuf::from(std::env::var("OUT_DIR")?).join(set).join(name);
+    options(build).out_dir(out).compile(&[proto], &[include])?;
+    let file = format!("include!(concat!(env!(\"OUT_DIR\"), \"/{set}/{name}/mod.rs\"));");
+    Ok(format!("pub mod {name} {{\n{file}\n}}\n"))
+}
+
 /// Checks that the files below both folders contain the same code. Comments may differ, because the official compiler
 /// has other rules for them, and so may the order of files in the module tree.
 ///

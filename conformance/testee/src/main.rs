@@ -13,8 +13,10 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod compact;
 mod schema;
 mod tally;
+mod views;
 
 use api::{ApiKind, Failure, Input, Output};
 use protozero::Message as _;
@@ -32,7 +34,7 @@ fn main() -> io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let kind = arguments.first().and_then(|name| ApiKind::named(name));
     let (Some(kind), Some(path)) = (kind, arguments.get(1)) else {
-        eprintln!("usage: testee owned|dynamic|compiled|copy TALLY");
+        eprintln!("usage: testee owned|compact|view|dynamic|compiled|copy TALLY");
         std::process::exit(2);
     };
     let mut tally = Tally::default();

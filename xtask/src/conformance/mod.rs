@@ -38,6 +38,8 @@ struct ApiKind {
 
 const API_KINDS: &[ApiKind] = &[
     ApiKind { name: "owned", recommended: true, left_out: &["jspb"] },
+    ApiKind { name: "compact", recommended: true, left_out: &["jspb"] },
+    ApiKind { name: "view", recommended: true, left_out: &["json", "jspb", "text"] },
     ApiKind { name: "dynamic", recommended: true, left_out: &["jspb"] },
     ApiKind { name: "compiled", recommended: true, left_out: &["jspb"] },
     ApiKind { name: "copy", recommended: false, left_out: &["json", "jspb", "text"] },

@@ -1,0 +1,3 @@
+//! Generated structs in the compact form.
+
+super::structs::convert!(compact);
