@@ -3,7 +3,7 @@
 use prost_types::FileDescriptorProto;
 use prost_types::field_descriptor_proto::Type;
 use protox::prost::Message as _;
-use protozero_codegen::{Source, descriptor_set};
+use protozero_codegen::{ApiKinds, Source, descriptor_set};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
@@ -26,11 +26,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         .out_dir(&out)
         .include_file("theirs.rs")
         .compile_fds(set)?;
-    let mut ours = String::new();
+    let (mut ours, mut compact, mut views) = (String::new(), String::new(), String::new());
     for file in [FILES, EDITIONS].concat() {
-        let name = file.trim_end_matches(".proto");
-        ours += &builder::module(Path::new("protos"), file, "crate::ours", name)?;
+        let (include, name) = (Path::new("protos"), file.trim_end_matches(".proto"));
+        ours += &builder::module(include, file, "crate::ours", name)?;
+        compact +=
+            &builder::module_of("compact", include, file, name, |build| build.compact(true))?;
+        views += &builder::module_of("views", include, file, name, |build| {
+            build.api_kinds(ApiKinds { view: true, ..ApiKinds::default() })
+        })?;
     }
+    std::fs::write(out.join("compact.rs"), compact)?;
+    std::fs::write(out.join("views.rs"), views)?;
     for file in EDITIONS {
         let text = std::fs::read_to_string(Path::new("protos").join(file))?;
         let set = descriptor_set(&[Source { path: (*file).to_owned(), text }])?;

@@ -2,10 +2,10 @@
 //! library wrote them.
 //!
 //! ```text
-//!  entropy ──▶ bytes ──┬─▶ ours: owned, copied, dynamic, text ──▶ bytes ─┐
-//!                      └─▶ prost, prost-reflect, rust-protobuf ──▶ bytes ─┤
-//!                                                                         ▼
-//!                             decoded by all libraries: equal to the value of the first bytes
+//!  entropy ──▶ bytes ──┬─▶ ours: owned, compact, view, copied, dynamic, text ──▶ bytes ─┐
+//!                      └─▶ prost, prost-reflect, rust-protobuf ───────────────▶ bytes ─┤
+//!                                                                                      ▼
+//!                                          decoded by all libraries: equal to the value of the first bytes
 //! ```
 //!
 //! The schema (`protos/`) has every construct that affects the encoding, in proto2, in proto3, and in edition 2023: the
@@ -27,6 +27,16 @@ use prost_reflect::MessageDescriptor;
 /// Code of our generator for the schemas.
 pub mod ours {
     include!(concat!(env!("OUT_DIR"), "/ours.rs"));
+}
+
+/// The same with compact messages.
+pub mod compact {
+    include!(concat!(env!("OUT_DIR"), "/compact.rs"));
+}
+
+/// The same with messages that borrow.
+pub mod views {
+    include!(concat!(env!("OUT_DIR"), "/views.rs"));
 }
 
 /// prost's code for them.

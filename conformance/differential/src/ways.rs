@@ -1,4 +1,4 @@
-//! The four ways in which our code decodes and encodes a value.
+//! The ways in which our code decodes and encodes a value.
 
 use protozero::Message;
 use protozero::dynamic::{DynamicMessage, MessageDescriptor, Pool};
@@ -31,8 +31,13 @@ fn compare<T: PartialEq>(one: &T, other: &T) -> Result<(), String> {
 }
 
 /// Generated structs.
-#[derive(Default)]
 pub struct Owned<M>(PhantomData<M>);
+
+impl<M> Default for Owned<M> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
 
 fn decode<M: Message>(bytes: &[u8]) -> Result<M, String> {
     M::decode(bytes).map_err(|e| e.to_string())
@@ -57,6 +62,85 @@ impl<M: Message> Way for Owned<M> {
     fn knows_extensions(&self) -> bool {
         false
     }
+}
+
+/// Generated structs in the compact form.
+pub struct Compact<M>(Owned<M>);
+
+impl<M> Default for Compact<M> {
+    fn default() -> Self {
+        Self(Owned::default())
+    }
+}
+
+impl<M: Message> Way for Compact<M> {
+    fn name(&self) -> &'static str {
+        "compact"
+    }
+
+    fn again(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
+        self.0.again(bytes)
+    }
+
+    fn same(&self, one: &[u8], other: &[u8]) -> Result<(), String> {
+        self.0.same(one, other)
+    }
+
+    fn knows_extensions(&self) -> bool {
+        false
+    }
+}
+
+/// Generated structs that borrow from the bytes: see [`view!`](crate::view).
+pub struct View {
+    /// Decodes and encodes.
+    pub again: fn(&[u8]) -> Result<Vec<u8>, String>,
+    /// Compares the values of two encodings.
+    pub same: fn(&[u8], &[u8]) -> Result<(), String>,
+}
+
+impl Way for View {
+    fn name(&self) -> &'static str {
+        "view"
+    }
+
+    fn again(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
+        let again = (self.again)(bytes)?;
+        (self.same)(bytes, &again).map_err(|e| format!("own encoding: {e}"))?;
+        Ok(again)
+    }
+
+    fn same(&self, one: &[u8], other: &[u8]) -> Result<(), String> {
+        (self.same)(one, other)
+    }
+
+    fn knows_extensions(&self) -> bool {
+        false
+    }
+}
+
+/// The [`View`](crate::ways::View) of a message of a module of the schema.
+#[macro_export]
+macro_rules! view {
+    ($module:ident, $borrowed:ident) => {
+        $crate::ways::View {
+            again: |bytes| {
+                use protozero::MessageView as _;
+                let message = $crate::views::$module::$borrowed::decode(bytes);
+                message.map(|message| message.encode_to_vec()).map_err(|e| e.to_string())
+            },
+            same: |one, other| {
+                use protozero::MessageView as _;
+                let one = $crate::views::$module::$borrowed::decode(one);
+                let other = $crate::views::$module::$borrowed::decode(other);
+                match (one, other) {
+                    (Ok(one), Ok(other)) if one == other => Ok(()),
+                    (Ok(_), Ok(_)) => Err("another value".to_owned()),
+                    (Err(error), _) | (_, Err(error)) => Err(error.to_string()),
+                }
+            },
+        }
+    };
 }
 
 /// Dynamic messages.
@@ -190,6 +274,28 @@ impl<M: Message> Way for Copy<M> {
     fn knows_extensions(&self) -> bool {
         false
     }
+}
+
+/// What is generated for one message: `M`, and `C` in the compact form.
+pub struct Ours<M, C> {
+    pub owned: Owned<M>,
+    pub compact: Compact<C>,
+    pub view: View,
+    pub copy: Copy<M>,
+}
+
+/// The [`Ours`](crate::ways::Ours) of a message: module of the schema, message, the one that borrows, reader, writer,
+/// and copy function.
+#[macro_export]
+macro_rules! ours {
+    ($module:ident, $message:ident, $borrowed:ident, $reader:ident, $writer:ident, $copy:ident) => {
+        $crate::ways::Ours::<$crate::ours::$module::$message, $crate::compact::$module::$message> {
+            owned: Default::default(),
+            compact: Default::default(),
+            view: $crate::view!($module, $borrowed),
+            copy: $crate::ways::Copy::new($crate::copy!($module, $reader, $writer, $copy)),
+        }
+    };
 }
 
 /// A function for [`Copy::new`], for a module of the schema and a message.
