@@ -22,7 +22,7 @@ struct Sample {
     name: String,
     #[pb(double, 3)]
     value: f64,
-    #[pb(message, 4)]
+    #[pb(message, 4, repeated)]
     labels: Vec<Label>,
 }
 
@@ -67,6 +67,7 @@ fn read(mut file: impl io::Read, mut with: impl FnMut(Sample)) -> Result<(), Box
     }
 }
 
+/// Runs the example.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let sample = |number: u64| Sample {
         time_ns: 1_000_000 * number,

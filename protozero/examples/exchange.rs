@@ -87,11 +87,12 @@ fn quantity(book: &[&[u8]], side: u32) -> Result<u64, Box<dyn std::error::Error>
     Ok(sum)
 }
 
+/// Runs the example.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut ring = [0u8; 512];
     let (first, rest) = ring.split_at_mut(100);
     let (_in_use, rest) = rest.split_at_mut(30);
-    let (second, third) = rest.split_at_mut(40);
+    let (second, third) = rest.split_at_mut(140);
     let mut pieces = [first, second, third];
 
     let level = |number: i64| Level { price: 10_000 + number, quantity: 100 };

@@ -62,6 +62,7 @@ fn temperature_and_faults(bytes: &[u8]) -> Result<(i32, usize), ReadError> {
     Ok((millidegrees, faults))
 }
 
+/// Runs the example.
 pub fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut buffer = [0; 64];
     let faults = [Fault { code: 7, text: "sensor is slow" }];

@@ -177,6 +177,8 @@ impl fmt::Display for ReadError {
     }
 }
 
+impl core::error::Error for DecodeErrorKind {}
+
 impl core::error::Error for ReadError {}
 
 impl fmt::Display for DecodeError {

@@ -1,7 +1,5 @@
 //! The examples run to their ends.
 
-#![allow(dead_code, missing_docs, reason = "whole programs as modules")]
-
 #[cfg(all(feature = "derive", feature = "json", feature = "std"))]
 #[path = "../examples/agent.rs"]
 mod agent;

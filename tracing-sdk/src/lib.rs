@@ -25,35 +25,52 @@
 //! shared memory: almost always without a lock, a system call or an allocation. `perfetto`, `tracebox` or the program
 //! itself (features `session` and `in-process`) start sessions.
 //!
-//! | module | what |
+//! Begin with [`slice!`], [`instant!`], [`counter!`] and [`categories!`]. [`init`] lets a service record them;
+//! `session::record_to_file` (feature `in-process`) needs no service. The guide is `docs/sdk.md` in the repository.
+//!
+//! | feature | what |
 //! |---|---|
-//! | `macros` | call sites: [`slice!`], [`instant!`], [`counter!`], [`state!`], [`function!`] |
-//! | `bits` | which instances record a category, and when threads look at them again |
-//! | `category` | what sessions select |
-//! | `clock` | the time of events |
-//! | `track` | the lines of a timeline |
-//! | `flow` | arrows between slices |
-//! | `level` | how important events are, as tags of categories |
-//! | `fields` | numbers of fields that several modules write |
-//! | `hash` | a fast hash of words, for tables that no stranger fills |
-//! | `callback` | calls into code of the program, and panics in it |
-//! | `inside` | whether a thread is inside such a call |
-//! | `fork` | which process a writer belongs to |
-//! | `intern` | numbers for names that repeat |
-//! | `event` | what an event carries: annotations, logs, locations |
-//! | `sequence` | one thread's packets in one session: openings, loss |
-//! | `site` | what the macros call: guards, futures, counters and states |
-//! | `source` | the data source `track_event`: instances and their configs |
-//! | `data_source` | data that are no track events |
-//! | `interceptor` | packets that go to code of the program in place of a service |
-//! | `stall` | whether threads wait for shared memory |
-//! | `slots` | running instances of a data source, each a bit in a word |
-//! | `session` | sessions that the program starts (feature `session`) |
-//! | `layer` | spans and events of the crate `tracing` (feature `tracing`) |
-//! | `log` | records of the crate `log` (feature `log`) |
-//! | `runtime` | connections to services |
-//! | `report` | lines on standard error |
-//! | `on` | nothing is recorded with the feature `off` |
+//! | `in-process` | a service inside the program: `session::record_to_file`, `FlightRecorder`; has `session` |
+//! | `session` | sessions of the program with `traced` |
+//! | `derive` | `#[traced]`, `#[derive(Annotate)]` |
+//! | `tracing`, `log` | spans and events of the crate `tracing`, records of the crate `log` |
+//! | `text` | configs as text |
+//! | `name-regex` | `producer_name_regex_filter` in configs for the service inside the program |
+//! | `off` | call sites leave no code |
+//!
+//! [`data_source`] is for data that are no events, [`interceptor`] for packets that go to code of the program.
+// The modules:
+//
+// | module | what |
+// |---|---|
+// | `macros` | call sites: `slice!`, `instant!`, `counter!`, `state!`, `function!` |
+// | `bits` | which instances record a category, and when threads look at them again |
+// | `category` | what sessions select |
+// | `clock` | the time of events |
+// | `track` | the lines of a timeline |
+// | `flow` | arrows between slices |
+// | `level` | how important events are, as tags of categories |
+// | `fields` | numbers of fields that several modules write |
+// | `hash` | a fast hash of words, for tables that no stranger fills |
+// | `callback` | calls into code of the program, and panics in it |
+// | `inside` | whether a thread is inside such a call |
+// | `fork` | which process a writer belongs to |
+// | `intern` | numbers for names that repeat |
+// | `event` | what an event carries: annotations, logs, locations |
+// | `sequence` | one thread's packets in one session: openings, loss |
+// | `site` | what the macros call: guards, futures, counters and states |
+// | `source` | the data source `track_event`: instances and their configs |
+// | `data_source` | data that are no track events |
+// | `interceptor` | packets that go to code of the program in place of a service |
+// | `stall` | whether threads wait for shared memory |
+// | `slots` | running instances of a data source, each a bit in a word |
+// | `session` | sessions that the program starts (feature `session`) |
+// | `layer` | spans and events of the crate `tracing` (feature `tracing`) |
+// | `log` | records of the crate `log` (feature `log`) |
+// | `runtime` | connections to services |
+// | `report` | lines on standard error |
+// | `on` | nothing is recorded with the feature `off` |
+
 // With the feature there is the file `layer/filtered.rs`: a method of a trait is unsafe.
 #![cfg_attr(not(feature = "tracing"), forbid(unsafe_code))]
 

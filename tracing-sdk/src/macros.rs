@@ -231,11 +231,11 @@ macro_rules! counter {
 /// categories! { GPU = "gpu"; }
 ///
 /// state!(GPU, "power", "busy");
-/// state!(GPU, "power", None);
+/// state!(GPU, "power", None,);
 /// ```
 #[macro_export]
 macro_rules! state {
-    ($category:expr, $name:literal, $value:expr) => {
+    ($category:expr, $name:literal, $value:expr $(,)?) => {
         if $crate::__private::ON {
             match &$category {
                 category => {

@@ -6,7 +6,7 @@ use crate::machine;
 const SERVICES: [&str; 2] = ["traced.service", "traced-probes.service"];
 const SOCKETS: [&str; 2] = ["traced-producer.socket", "traced-consumer.socket"];
 
-/// The highest exposure that a service may have, in tenths: systemd calls up to 5.0 safe or ok.
+/// The highest exposure that a service may have, in tenths: systemd calls what is below 5.0 safe or ok.
 const EXPOSURE_MAX: &str = "20";
 /// The same if `traced_probes` records the kernel, as root.
 const KERNEL_EXPOSURE_MAX: &str = "25";

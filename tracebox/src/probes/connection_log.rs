@@ -40,7 +40,7 @@ impl ConnectionLog {
             }
             let _ = end.send(());
         };
-        let thread = thread::Builder::new().name("traced-probes-log".to_owned()).spawn(run);
+        let thread = thread::Builder::new().name("probes-log".to_owned()).spawn(run);
         thread.context("cannot start the log")?;
         Ok(Self { lines, ended })
     }

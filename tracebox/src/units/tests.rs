@@ -89,12 +89,22 @@ fn units_allow_what_the_code_does() {
     assert!(descriptors - reserved >= CONNECTION_DESCRIPTORS_MAX as usize, "connections");
     assert!(reserved >= files + CLOSER_WAITING_MAX, "files and what is being closed");
 
-    // The main thread, those of the connection and its log, one for each kind of data source, and `journalctl` with its reader.
-    let threads = 3 + tracing_probes::NAMES.len() + 2;
+    // The main thread, those of signals, the connection, its data sources and its log, one that waits for the service, one for each kind of data source, and `journalctl` with its reader.
+    let threads = 6 + tracing_probes::NAMES.len() + 2;
     assert!(number("traced-probes.service", "TasksMax") >= 2 * threads, "of the probes");
     // An open file, a folder that is listed, a timer and a wake-up for each of these.
     let descriptors = number("traced-probes.service", "LimitNOFILE");
     assert!(descriptors >= 8 * threads, "of the probes");
+}
+
+/// What a killed recording has changed in tracefs is noted where the next start of the unit looks.
+#[test]
+fn the_unit_for_the_kernel_keeps_the_records() {
+    let kernel = text("kernel.conf");
+    assert_eq!(value(kernel, "RuntimeDirectory"), Some("tracing-probes"));
+    assert_eq!(value(kernel, "RuntimeDirectoryPreserve"), Some("yes"));
+    let start = format!("\nExecStart=\nExecStart={PROGRAM} traced_probes --keep-kptr-restrict\n");
+    assert!(kernel.contains(&start), "{kernel}");
 }
 
 /// Whatever a program of the units does, the machine keeps a part of its memory.

@@ -64,5 +64,5 @@ pub(crate) const NAME: &str = "linux.ftrace";
 
 /// What to do where rights to tracefs are missing: those of the recorder do not matter, nor do those of a shell where
 /// systemd has started the data sources.
-pub(crate) const RUN_AS_ROOT: &str = "run traced_probes (with systemd: `tracebox install-units --kernel`), or tracebox, \
-                                      as root, or see `tracebox doctor`";
+pub(crate) const RUN_AS_ROOT: &str = "run traced_probes (with systemd: `tracebox install-units --kernel`), or \
+                                      tracebox, as root, or see `tracebox doctor`";

@@ -11,8 +11,8 @@ use client::producer::ProducerError;
 /// ```
 /// use tracing_sdk::{Init, InitError};
 ///
-/// // A library must not decide how its program is traced.
-/// match Init::new().name("my-library").system() {
+/// // In a program in which other code may have set tracing up before.
+/// match Init::new().name("my-server").system() {
 ///     Ok(()) | Err(InitError::OtherOptions) => {}
 ///     Err(error) => eprintln!("not traced: {error}"),
 /// }

@@ -81,8 +81,8 @@ impl Startup {
         Self { sources: sources.filter_map(|source| source.config).collect(), ..Self::new() }
     }
 
-    /// Records events of these categories, and no others. A `*` at the end stands for any letters. The later session
-    /// must name the same categories, in any order, and disable all others: `disabled_categories: "*"`. Another call
+    /// Records events of these categories, and no others. A `*` at the end stands for any letters, but in categories
+    /// with the tag `slow` or `debug`. The later session must name the same categories, in any order, and disable all others: `disabled_categories: "*"`. Another call
     /// adds categories.
     pub fn track_events(mut self, categories: &[&str]) -> Self {
         let config = source::only(categories);

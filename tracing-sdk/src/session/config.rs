@@ -204,7 +204,8 @@ impl Config {
     }
 
     /// Records events of these categories, and no others: with an empty list none. A `*` at the end stands for any
-    /// letters. Another call for the same buffer adds categories.
+    /// letters, but in categories with the tag `slow` or `debug`: name these in full. Another call for the same buffer
+    /// adds categories.
     pub fn track_events(mut self, categories: &[&str]) -> Self {
         let config = source::only(categories);
         let buffer = self.last_buffer();

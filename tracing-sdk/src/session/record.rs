@@ -19,8 +19,8 @@ use crate::fork;
 /// category that no other test uses keeps them out.
 ///
 /// It keeps the last 32 MiB, which is about a million events with few arguments. If that was not all, the beginning is
-/// missing, and a line on standard error says so; [`record_to_file`] has no such limit, and a [`Session`] has a buffer
-/// as large as [`Config::buffer_kb`] says. A thread that records faster than the service takes loses events, which
+/// missing, and a line on standard error says so; [`record_to_file`] keeps all, and a [`Session`] has a buffer as large as
+/// [`Config::buffer_kb`] says. A thread that records faster than the service takes loses events, which
 /// [`lost_events`](crate::lost_events) counts. Another line tells if the program has used no category that was asked
 /// for.
 ///
@@ -44,8 +44,7 @@ pub fn record(categories: &[&str], work: impl FnOnce()) -> Result<Vec<u8>, Sessi
     session.start()?;
     work();
     session.stop()?;
-    let is_cut = |stats: &BufferStats| stats.bytes_overwritten.is_some_and(|bytes| bytes != 0);
-    if session.stats()?.buffer_stats.iter().any(is_cut) {
+    if is_cut(&session)? {
         crate::report::report!(
             "`record` has lost the beginning of the recording, of which it keeps 32 MiB: `record_to_file` keeps all"
         );
@@ -53,6 +52,12 @@ pub fn record(categories: &[&str], work: impl FnOnce()) -> Result<Vec<u8>, Sessi
     let mut trace = Vec::new();
     session.read_into(&mut trace)?;
     Ok(trace)
+}
+
+/// Whether the buffer of a session has overwritten what nobody had read.
+fn is_cut(session: &Session) -> Result<bool, SessionError> {
+    let is_cut = |stats: &BufferStats| stats.bytes_overwritten.is_some_and(|bytes| bytes != 0);
+    Ok(session.stats()?.buffer_stats.iter().any(is_cut))
 }
 
 /// The right to run [`record`]. Sessions that ran at the same time would have each other's events, and a service
@@ -92,7 +97,8 @@ impl Drop for Turn {
 
 /// Records what `work` does into a file, which is replaced if it exists, and returns the result of `work`.
 ///
-/// The file grows during the recording, so memory does not limit how long `work` may take. If `work` panics, or ends
+/// The file grows during the recording, so memory does not limit how long `work` may take. If the program records faster
+/// than the file can be written, the file lacks some of it, and a line on standard error says so. If `work` panics, or ends
 /// the program by `exit`, the file has all of it. If a signal, an abort, `_exit` or `exec` of another program ends it,
 /// the file has all but the last second.
 ///
@@ -130,5 +136,11 @@ pub fn record_to_file<R>(
     session.start()?;
     let result = work();
     session.stop()?;
+    if is_cut(&session)? {
+        crate::report::report!(
+            "`record_to_file` has lost events: the program recorded them faster than the file was written (a `Session` \
+             with a larger `Config::buffer_kb` loses fewer)"
+        );
+    }
     Ok(result)
 }

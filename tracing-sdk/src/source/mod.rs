@@ -120,7 +120,8 @@ impl DataSource for TrackEventSource {
 pub(crate) fn only(categories: &[&str]) -> TrackEventConfig {
     if categories.is_empty() {
         crate::report::report!(
-            "a list of categories is empty, and adds no event: `&[\"*\"]` selects all"
+            "a list of categories is empty, and adds no event: `&[\"*\"]` selects all but \
+             those with the tag `slow` or `debug`"
         );
     }
     for name in categories.iter().filter(|name| name.is_empty() || name.contains(',')) {

@@ -203,7 +203,9 @@ pub(crate) fn recordings_that_lack_something_say_so() {
     let expected = [
         format!("{NOTHING} \"lief\", \"net*\", and the program has used \"life\""),
         format!("{NOTHING} \"lyfe\", and the program has used \"life\""),
-        "tracing-sdk: a list of categories is empty, and adds no event: `&[\"*\"]` selects all".to_owned(),
+        "tracing-sdk: a list of categories is empty, and adds no event: `&[\"*\"]` selects all but those with the tag \
+         `slow` or `debug`"
+            .to_owned(),
         "tracing-sdk: `record` has lost the beginning of the recording, of which it keeps 32 MiB: `record_to_file` \
          keeps all"
             .to_owned(),

@@ -279,7 +279,7 @@ impl<P: LocalPort> LocalConnection<P> {
     /// Tells the service that the mailbox is empty. Called when the client does the next thing: only then it has
     /// handled the last reply.
     fn tell_drained(&mut self) {
-        if std::mem::take(&mut self.drained) {
+        if std::mem::take(&mut self.drained) && lock(&self.mailbox.state).replies.is_empty() {
             self.inbox.push(self.client, P::any(LocalEvent::Drained));
         }
     }

@@ -271,10 +271,13 @@ impl Service {
         let mut last = None;
         for target in targets.filter(|target| last.replace(*target) != Some(*target)) {
             let id = BufferId::new(target as u16);
-            if self.buffers.get_mut(id).is_some_and(TraceBuffer::take_quarter)
+            if let Some(ring) = self.buffers.get_mut(id)
+                && ring.take_quarter()
                 && let Some(session) = self.sessions.of_buffer(id)
             {
-                clear::handle_ring_written(session, id, &mut self.producers, &mut self.cx);
+                let has_overwritten = ring.stats().chunks_overwritten > 0;
+                let (producers, cx) = (&mut self.producers, &mut self.cx);
+                clear::handle_ring_written(session, id, has_overwritten, producers, cx);
             }
         }
     }

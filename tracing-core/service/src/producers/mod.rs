@@ -34,7 +34,7 @@ mod gaps;
 mod memory;
 mod smb;
 
-use gaps::Gaps;
+use gaps::UntoldGaps;
 use smb::{SmbHints, Touched};
 
 /// Registrations by name, oldest first.
@@ -65,7 +65,7 @@ pub(crate) struct Producer {
     /// Marks that came: writers began to drop packets.
     pub(crate) loss_marks: u32,
     /// Writers that may have dropped more packets than it told.
-    pub(crate) gaps: Gaps,
+    pub(crate) gaps: UntoldGaps,
     /// Uses of pages of `smb` until the system is asked again whether one holds data.
     asks_again: u32,
     /// The set-up command was sent, so it may commit. Without `smb` its chunks come by value.
@@ -125,7 +125,7 @@ impl Producer {
             smb_touched: Touched::default(),
             smb_charged: 0,
             loss_marks: 0,
-            gaps: Gaps::default(),
+            gaps: UntoldGaps::default(),
             asks_again: 0,
             set_up: false,
             allowed: BlockSet::new(),

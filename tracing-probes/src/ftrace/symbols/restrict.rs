@@ -67,7 +67,14 @@ impl<'a> Revealed<'a> {
             revealed.found = Some(level);
         }
         for lower in (0..level).rev() {
-            restrict.set_level(lower).map_err(failed)?;
+            if let Err(error) = restrict.set_level(lower) {
+                if lower.saturating_add(1) == level {
+                    // It is as it was found: nobody has to put anything back.
+                    revealed.found = None;
+                    _ = restrict.remember(None);
+                }
+                return Err(failed(error));
+            }
             if !restrict.is_hidden().map_err(failed)? {
                 return Ok(revealed);
             }
