@@ -148,11 +148,11 @@ fn a_restriction_is_lowered_and_put_back() {
         assert_eq!(setting.remembered.take(), None, "it is as it was found");
     }
 
-    // What could not be put back is for the next start.
     // Nothing was changed, as where /proc/sys is read-only.
     let read_only = Setting { refused: Some(1), ..Setting::new(2, 1) };
     assert!(Revealed::new(&read_only).is_err());
     assert_eq!((read_only.written.take(), read_only.remembered.take()), (vec![], None));
+    // What could not be put back is for the next start.
     let stuck = Setting { refused: Some(2), ..Setting::new(2, 1) };
     drop(Revealed::new(&stuck));
     assert_eq!((stuck.written.take(), stuck.remembered.take()), (vec![1, 0], Some(2)));
