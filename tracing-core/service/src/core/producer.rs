@@ -1,7 +1,6 @@
 //! Requests of producers.
 
 use super::Service;
-use crate::buffer::TraceBuffer;
 use crate::data_sources::Unregistered;
 use crate::effect_queue::Caller;
 use crate::ids::SourceId;
