@@ -36,6 +36,12 @@
 
 #![allow(clippy::disallowed_methods, reason = "clocks are read here")]
 
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+compile_error!(
+    "tracebox-sdk and tracebox-core are for Linux: depend on them below `[target.'cfg(target_os = \"linux\")'.dependencies]`, \
+     and put call sites under `#[cfg(target_os = \"linux\")]`"
+);
+
 pub mod clock;
 mod counter;
 pub mod counter_clock;
