@@ -38,8 +38,8 @@
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 compile_error!(
-    "tracebox-sdk and tracebox-core are for Linux: depend on them below `[target.'cfg(target_os = \"linux\")'.dependencies]`, \
-     and put call sites under `#[cfg(target_os = \"linux\")]`"
+    "tracebox-sdk and tracebox-core are for Linux: depend on them below \
+     `[target.'cfg(target_os = \"linux\")'.dependencies]`, and put call sites under `#[cfg(target_os = \"linux\")]`"
 );
 
 pub mod clock;
