@@ -1,6 +1,6 @@
 //! A library that a program loads at run time and that traces itself: `plugin_run` is its function.
 //!
-//! `cargo build -p tracebox-sdk --example plugin` makes it. `tests/life/plugin.rs` is a program that loads it.
+//! `cargo build -p tracebox-sdk --example plugin` makes it. A test, `tracing-sdk/tests/life/plugin.rs`, is a program that loads it.
 //!
 //! It has a copy of the SDK of its own, so it is a producer beside the program's. Both name the same process and
 //! threads, so a trace shows the slices of both on one track:

@@ -1,3 +1,3 @@
-//! Code of [`schema`](crate::schema) with compact messages: unknown fields and rare fields are in one block of the heap.
+//! Code of [`schema`](crate::schema) with compact messages.
 
 include!(concat!(env!("OUT_DIR"), "/compact.rs"));

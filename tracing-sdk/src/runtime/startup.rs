@@ -82,8 +82,8 @@ impl Startup {
     }
 
     /// Records events of these categories, and no others. A `*` at the end stands for any letters, but in categories
-    /// with the tag `slow` or `debug`. The later session must name the same categories, in any order, and disable all others: `disabled_categories: "*"`. Another call
-    /// adds categories.
+    /// with the tag `slow` or `debug`. The later session must name the same categories, in any order, and disable all
+    /// others: `disabled_categories: "*"`. Another call adds categories.
     pub fn track_events(mut self, categories: &[&str]) -> Self {
         let config = source::only(categories);
         let known = self.track_events_idx.and_then(|idx| self.sources.get_mut(idx));

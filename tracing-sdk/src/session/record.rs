@@ -19,8 +19,8 @@ use crate::fork;
 /// category that no other test uses keeps them out.
 ///
 /// It keeps the last 32 MiB, which is about a million events with few arguments. If that was not all, the beginning is
-/// missing, and a line on standard error says so; [`record_to_file`] keeps all, and a [`Session`] has a buffer as large as
-/// [`Config::buffer_kb`] says. A thread that records faster than the service takes loses events, which
+/// missing, and a line on standard error says so. [`record_to_file`] keeps as much as that for each second, and a
+/// [`Session`] has a buffer as large as [`Config::buffer_kb`] says. A thread that records faster than the service takes loses events, which
 /// [`lost_events`](crate::lost_events) counts. Another line tells if the program has used no category that was asked
 /// for.
 ///
@@ -46,7 +46,7 @@ pub fn record(categories: &[&str], work: impl FnOnce()) -> Result<Vec<u8>, Sessi
     session.stop()?;
     if is_cut(&session)? {
         crate::report::report!(
-            "`record` has lost the beginning of the recording, of which it keeps 32 MiB: `record_to_file` keeps all"
+            "`record` has lost the beginning of the recording, of which it keeps 32 MiB: `record_to_file` keeps more"
         );
     }
     let mut trace = Vec::new();
@@ -97,8 +97,9 @@ impl Drop for Turn {
 
 /// Records what `work` does into a file, which is replaced if it exists, and returns the result of `work`.
 ///
-/// The file grows during the recording, so memory does not limit how long `work` may take. If the program records faster
-/// than the file can be written, the file lacks some of it, and a line on standard error says so. If `work` panics, or ends
+/// The file grows during the recording, so memory does not limit how long `work` may take. It is written once a second:
+/// if the program records more than 32 MiB in a second, which is about a million events with few arguments, some of it is
+/// missing, and a line on standard error says so. If `work` panics, or ends
 /// the program by `exit`, the file has all of it. If a signal, an abort, `_exit` or `exec` of another program ends it,
 /// the file has all but the last second.
 ///

@@ -207,7 +207,7 @@ pub(crate) fn recordings_that_lack_something_say_so() {
          `slow` or `debug`"
             .to_owned(),
         "tracing-sdk: `record` has lost the beginning of the recording, of which it keeps 32 MiB: `record_to_file` \
-         keeps all"
+         keeps more"
             .to_owned(),
     ];
     assert_eq!(told.lines().collect::<Vec<_>>(), expected);

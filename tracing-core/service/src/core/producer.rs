@@ -1,6 +1,7 @@
 //! Requests of producers.
 
 use super::Service;
+use crate::buffer::TraceBuffer;
 use crate::data_sources::Unregistered;
 use crate::effect_queue::Caller;
 use crate::ids::SourceId;
@@ -270,13 +271,10 @@ impl Service {
         let mut last = None;
         for target in targets.filter(|target| last.replace(*target) != Some(*target)) {
             let id = BufferId::new(target as u16);
-            if let Some(ring) = self.buffers.get_mut(id)
-                && ring.take_quarter()
+            if self.buffers.get_mut(id).is_some_and(TraceBuffer::take_quarter)
                 && let Some(session) = self.sessions.of_buffer(id)
             {
-                let has_overwritten = ring.stats().chunks_overwritten > 0;
-                let (producers, cx) = (&mut self.producers, &mut self.cx);
-                clear::handle_ring_written(session, id, has_overwritten, producers, cx);
+                clear::handle_ring_written(session, id, &mut self.producers, &mut self.cx);
             }
         }
     }

@@ -7,7 +7,6 @@
 use super::instance::InstanceState;
 use super::life::SessionState;
 use super::state::Session;
-use super::write;
 use crate::command_queue::Command;
 use crate::context::Context;
 use crate::limits;
@@ -26,18 +25,15 @@ pub(crate) fn handle_timer(session: &Session, producers: &mut Producers, cx: &mu
     clear(session, None, producers, cx);
 }
 
-/// Another quarter of this ring was written. A file gets that now, and not with its next period, before the ring
-/// overwrites it. Producers are asked for nothing if the config says when, or if the file got all so far.
+/// Another quarter of this ring was written. Nothing is asked for if the config says when, or if a file gets the
+/// packets before they are overwritten.
 pub(crate) fn handle_ring_written(
     session: &mut Session,
     ring: BufferId,
-    has_overwritten: bool,
     producers: &mut Producers,
     cx: &mut Context,
 ) {
-    write::begin(session, cx);
-    let has_all = session.file.is_some() && !has_overwritten;
-    if session.config.incremental_state_config.is_some() || has_all {
+    if session.config.incremental_state_config.is_some() || session.file.is_some() {
         return;
     }
     let pause_ns = limits::CLEARED_RING_PAUSE_MS.saturating_mul(1_000_000);

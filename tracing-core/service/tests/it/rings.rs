@@ -53,60 +53,6 @@ fn sequences_begin_anew_while_a_ring_fills() {
     assert!(while_a_ring_fills(writes, 12).is_empty());
 }
 
-/// What is written into a ring three times as fast as the period of its file allows.
-#[test]
-fn a_file_gets_what_its_ring_would_overwrite() {
-    let mut shell = Shell::new();
-    let mut producer = producer(&mut shell, "p");
-    producer.register_name(&mut shell, "ds");
-    let mut consumer = MockConsumer::connect(&mut shell, 0);
-    let file = shell.open_file();
-    let asked = TraceConfig { write_into_file: Some(true), ..config(&["ds"]) };
-    consumer.enable(&mut shell, asked, Some(file));
-    producer.commands(&mut shell);
-    let mut texts = Vec::new();
-    let buffer = loop {
-        texts.push(texts.len().to_string());
-        producer.write(&mut shell, WRITER, BUFFER, &[payload(&texts[texts.len() - 1])]);
-        let buffer = stats(&mut shell, &consumer).buffer_stats.swap_remove(0);
-        if buffer.bytes_written.unwrap() > 3 * buffer.buffer_size.unwrap() {
-            break buffer;
-        }
-    };
-    assert_eq!(buffer.chunks_overwritten, Some(0));
-    consumer.disable(&mut shell);
-    assert_eq!(payloads(&testing::mock::decode_file(&shell.files[&file].bytes)), texts);
-}
-
-/// A file that takes nothing lacks what its ring overwrites: what comes later must be readable without that.
-#[test]
-fn sequences_begin_anew_while_a_ring_overwrites_what_a_file_lacks() {
-    let mut shell = Shell::new();
-    shell.files_wait = true;
-    let mut producer = producer(&mut shell, "p");
-    let clears =
-        DataSourceDescriptor { handles_incremental_state_clear: Some(true), ..descriptor("ds") };
-    producer.register(&mut shell, clears);
-    let mut consumer = MockConsumer::connect(&mut shell, 0);
-    let file = shell.open_file();
-    let asked = TraceConfig { write_into_file: Some(true), ..config(&["ds"]) };
-    consumer.enable(&mut shell, asked, Some(file));
-    producer.commands(&mut shell);
-    while stats(&mut shell, &consumer).buffer_stats[0].chunks_overwritten == Some(0) {
-        assert!(words(&mut shell, &mut producer).is_empty());
-        producer.write(&mut shell, WRITER, BUFFER, &[payload("x")]);
-    }
-    let before = stats(&mut shell, &consumer).buffer_stats[0].bytes_written.unwrap();
-    let written = |shell: &mut Shell| {
-        let buffer = stats(shell, &consumer).buffer_stats.swap_remove(0);
-        buffer.bytes_written.unwrap() - before > buffer.buffer_size.unwrap() / 2
-    };
-    while !written(&mut shell) {
-        producer.write(&mut shell, WRITER, BUFFER, &[payload("x")]);
-    }
-    assert_eq!(words(&mut shell, &mut producer)[0], "clear [1]");
-}
-
 /// A pause after one ring is none for the others.
 #[test]
 fn a_fast_ring_leaves_the_others_theirs() {
