@@ -29,8 +29,8 @@ pub(super) const UNITS: &[Block] = &[
     Text(
         "The unit of *traced_probes* may not write to tracefs, so it refuses linux.ftrace. With *--kernel* it may: it \
          runs as root then, with few capabilities, and of the files of the machine only tracefs is writable. It never \
-         lowers kernel.kptr_restrict: kernel symbols have names if that is 0 or 1. *install-units* without the option takes \
-         the right back.",
+         lowers kernel.kptr_restrict: kernel symbols have names if that is 0 or 1. *install-units* without the option \
+         takes the right back.",
     ),
 ];
 

@@ -20,9 +20,9 @@ use crate::fork;
 ///
 /// It keeps the last 32 MiB, which is about a million events with few arguments. If that was not all, the beginning is
 /// missing, and a line on standard error says so. [`record_to_file`] keeps as much as that for each second, and a
-/// [`Session`] has a buffer as large as [`Config::buffer_kb`] says. A thread that records faster than the service takes loses events, which
-/// [`lost_events`](crate::lost_events) counts. Another line tells if the program has used no category that was asked
-/// for.
+/// [`Session`] has a buffer as large as [`Config::buffer_kb`] says. A thread that records faster than the service takes
+/// loses events, which [`lost_events`](crate::lost_events) counts. Another line tells if the program has used no
+/// category that was asked for.
 ///
 /// ```
 /// # fn main() -> Result<(), tracing_sdk::session::SessionError> {
@@ -98,10 +98,9 @@ impl Drop for Turn {
 /// Records what `work` does into a file, which is replaced if it exists, and returns the result of `work`.
 ///
 /// The file grows during the recording, so memory does not limit how long `work` may take. It is written once a second:
-/// if the program records more than 32 MiB in a second, which is about a million events with few arguments, some of it is
-/// missing, and a line on standard error says so. If `work` panics, or ends
-/// the program by `exit`, the file has all of it. If a signal, an abort, `_exit` or `exec` of another program ends it,
-/// the file has all but the last second.
+/// if the program records more than 32 MiB in a second, which is about a million events with few arguments, some of it
+/// is missing, and a line on standard error says so. If `work` panics, or ends the program by `exit`, the file has all of
+/// it. If a signal, an abort, `_exit` or `exec` of another program ends it, the file has all but the last second.
 ///
 /// ```
 /// # fn main() -> Result<(), tracing_sdk::session::SessionError> {
