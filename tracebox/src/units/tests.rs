@@ -74,8 +74,8 @@ fn units_allow_what_the_code_does() {
         DESCRIPTORS_RESERVED_PART, FILES_OF_USERS_AT_FIRST_MAX, FILES_PER_USER_MAX,
     };
     let number = |unit, key| -> usize { value(text(unit), key).unwrap().parse().unwrap() };
-    // The loop, and those for the log, the watchdog, the memory of producers and the count of the kernel; two for sockets, of which one ends. Root
-    // and the user of the service have files of their own.
+    // The loop, and those for the log, the watchdog, the memory of producers and the count of the kernel; two for
+    // sockets, of which one ends. Root and the user of the service have files of their own.
     let files = FILES_OF_USERS_AT_FIRST_MAX + 2 * FILES_PER_USER_MAX;
     let threads = 7 + CLOSER_THREADS_MAX + files;
     let tasks = number("traced.service", "TasksMax");
@@ -89,7 +89,8 @@ fn units_allow_what_the_code_does() {
     assert!(descriptors - reserved >= CONNECTION_DESCRIPTORS_MAX as usize, "connections");
     assert!(reserved >= files + CLOSER_WAITING_MAX, "files and what is being closed");
 
-    // The main thread, those of signals, the connection, its data sources and its log, one that waits for the service, one for each kind of data source, and `journalctl` with its reader.
+    // The main thread, those of signals, the connection, its data sources and its log, one that waits for the service,
+    // one for each kind of data source, and `journalctl` with its reader.
     let threads = 6 + tracing_probes::NAMES.len() + 2;
     assert!(number("traced-probes.service", "TasksMax") >= 2 * threads, "of the probes");
     // An open file, a folder that is listed, a timer and a wake-up for each of these.
