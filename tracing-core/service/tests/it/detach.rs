@@ -110,20 +110,26 @@ fn a_detached_session_waits_for_its_data_sources() {
     }
 }
 
+/// A producer that has not stopped yet, and a consumer that attached to a session whose duration is over.
+fn attached_at_the_end(shell: &mut Shell) -> (MockProducer, MockConsumer) {
+    let mut producer = producer(shell, "p");
+    producer.register(shell, notifying("ds", false, true));
+    let mut consumer = MockConsumer::connect(shell, 0);
+    let asked = TraceConfig { duration_ms: Some(1), ..config(&["ds"]) };
+    consumer.enable(shell, asked, None);
+    producer.commands(shell);
+    assert!(detach(shell, &consumer, "mykey"));
+    shell.advance_ms(1);
+    producer.ack_flush(shell, 1);
+    assert!(attach(shell, &consumer, "mykey").is_some());
+    (producer, consumer)
+}
+
 /// A consumer that attaches while a session ends is told of the end, and reads it.
 #[test]
 fn a_consumer_attaches_to_a_session_that_ends() {
     let mut shell = Shell::new();
-    let mut producer = producer(&mut shell, "p");
-    producer.register(&mut shell, notifying("ds", false, true));
-    let mut consumer = MockConsumer::connect(&mut shell, 0);
-    let asked = TraceConfig { duration_ms: Some(1), ..config(&["ds"]) };
-    consumer.enable(&mut shell, asked, None);
-    producer.commands(&mut shell);
-    assert!(detach(&mut shell, &consumer, "mykey"));
-    shell.advance_ms(1);
-    producer.ack_flush(&mut shell, 1);
-    assert!(attach(&mut shell, &consumer, "mykey").is_some());
+    let (mut producer, mut consumer) = attached_at_the_end(&mut shell);
     ask_for_end(&mut shell, &mut consumer);
     producer.write(&mut shell, WRITER, BUFFER, &[payload("last")]);
     assert_eq!(consumer.ended(&mut shell), None);
@@ -137,16 +143,7 @@ fn a_consumer_attaches_to_a_session_that_ends() {
 fn a_session_that_ends_is_freed_although_a_consumer_had_it_meanwhile() {
     for had_at_end in [false, true] {
         let mut shell = Shell::new();
-        let mut producer = producer(&mut shell, "p");
-        producer.register(&mut shell, notifying("ds", false, true));
-        let mut consumer = MockConsumer::connect(&mut shell, 0);
-        let asked = TraceConfig { duration_ms: Some(1), ..config(&["ds"]) };
-        consumer.enable(&mut shell, asked, None);
-        producer.commands(&mut shell);
-        assert!(detach(&mut shell, &consumer, "mykey"));
-        shell.advance_ms(1);
-        producer.ack_flush(&mut shell, 1);
-        assert!(attach(&mut shell, &consumer, "mykey").is_some());
+        let (producer, consumer) = attached_at_the_end(&mut shell);
         if had_at_end {
             stopped(&mut shell, &producer, 1);
         }
