@@ -87,14 +87,14 @@ impl DumpHandle {
         self.running()?.dump_next(path.as_ref())
     }
 
-    /// As [`dump`](Self::dump), as a future.
+    /// As [`dump`](Self::dump), as a future, which gives the same errors.
     pub fn dump_async(&self, path: impl AsRef<Path>) -> Operation<()> {
         crate::flush();
         let (running, path) = (self.running(), path.as_ref().to_owned());
         Operation::new(move || running?.dump(&path))
     }
 
-    /// As [`dump_numbered`](Self::dump_numbered), as a future.
+    /// As [`dump_numbered`](Self::dump_numbered), as a future, which gives the same errors.
     pub fn dump_numbered_async(&self, path: impl AsRef<Path>) -> Operation<PathBuf> {
         crate::flush();
         let (running, path) = (self.running(), path.as_ref().to_owned());
