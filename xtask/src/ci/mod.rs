@@ -8,6 +8,8 @@
 //! or last release is not there and cannot be fetched is reported as not run, at its place and in the summary. So are
 //! the steps that only `--all` runs ([`LONG`]).
 
+mod log;
+
 use crate::ctx::{Ctx, FEATURES, read};
 use crate::{
     Outcome, asan, codegen, conformance, corpus, deny, differential, fuzz, interop, kernels, load,
@@ -15,9 +17,7 @@ use crate::{
     pool, semver, sim, size, strace, tidy, toolchain, tsan, units,
 };
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -101,9 +101,6 @@ const LONG: &[&str] = &[
     "semver",
 ];
 
-/// How much of a failed step's output is repeated on the terminal.
-const TAIL_BYTES: u64 = 24 * 1024;
-
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     let known = |name: &String| match STEPS.iter().position(|s| s.0 == name) {
         Some(at) => Ok(at),
@@ -184,10 +181,11 @@ fn run_step(ctx: &Ctx, (name, _, step): Step, summary: &Summary) -> Outcome {
     let seconds = began.elapsed().as_secs_f32();
     summary.add(|results| match (&outcome, ctx.not_run()) {
         (Err(error), _) => {
-            print_tail(&mut log);
+            log::print_tail(&mut log);
             println!("FAIL  {name:<12} {seconds:>7.1} s");
             let whole = path.display();
             results.failures.push(format!("step {name}: {error}\nwhole log: {whole}"));
+            results.failures.extend(log::failed(&log::text(&mut log)));
         }
         (Ok(()), Some(reason)) => {
             println!("NOT RUN {name}: {reason}");
@@ -195,7 +193,8 @@ fn run_step(ctx: &Ctx, (name, _, step): Step, summary: &Summary) -> Outcome {
         }
         (Ok(()), None) => {
             println!("ok    {name:<12} {seconds:>7.1} s");
-            results.skipped.extend(skipped(&mut log).map(|test| format!("{name}: {test}")));
+            let skipped = log::skipped(&log::text(&mut log));
+            results.skipped.extend(skipped.map(|test| format!("{name}: {test}")));
         }
     });
     outcome
@@ -215,24 +214,6 @@ fn installed(
             ctx.set_not_run(reason);
             Ok(())
         }
-    }
-}
-
-/// What tests tell in a line of their own, if they find that they cannot run here.
-fn skipped(log: &mut File) -> impl Iterator<Item = String> + use<> {
-    let mut text = Vec::new();
-    let read = log.seek(SeekFrom::Start(0)).and_then(|_| log.read_to_end(&mut text));
-    let text = String::from_utf8_lossy(if read.is_ok() { &text } else { &[] }).into_owned();
-    let lines = text.lines().filter_map(|line| line.strip_prefix("SKIPPED ").map(str::to_owned));
-    lines.collect::<BTreeSet<_>>().into_iter()
-}
-
-fn print_tail(log: &mut File) {
-    let length = log.metadata().map_or(0, |m| m.len());
-    let mut tail = Vec::new();
-    let from = SeekFrom::Start(length.saturating_sub(TAIL_BYTES));
-    if log.seek(from).is_ok() && log.read_to_end(&mut tail).is_ok() {
-        println!("{}", String::from_utf8_lossy(&tail));
     }
 }
 
