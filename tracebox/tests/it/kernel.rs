@@ -261,11 +261,18 @@ fn the_unit_for_the_kernel_has_enough_rights() {
         command.args(["--no-new-privs", "--bounding-set", &capabilities()]);
         command
     };
-    let restrict = fs::read_to_string("/proc/sys/kernel/kptr_restrict").unwrap();
-    if restrict.trim() != "2" {
-        let mut command = with_rights_of_unit();
+    if !with_rights_of_unit().arg("true").status().unwrap().success() {
+        let why = "this user may not give up capabilities";
+        return skip::test("the_unit_for_the_kernel_has_enough_rights", why);
+    }
+    let shows_addresses = |mut command: Command| {
         let ran = command.args(["tail", "-n", "1", "/proc/kallsyms"]).output().unwrap();
-        assert!(ran.status.success() && !ran.stdout.starts_with(b"0000000000000000"), "{ran:?}");
+        assert!(ran.status.success(), "{ran:?}");
+        !ran.stdout.starts_with(b"0000000000000000")
+    };
+    // In some containers root may not see them.
+    if shows_addresses(Command::new("env")) {
+        assert!(shows_addresses(with_rights_of_unit()));
     }
     let world = World::new();
     world.write("config", SCHED);

@@ -74,11 +74,12 @@ fn probes_without_rights() {
     let run = |rest: &str| -> Ran {
         world.command_of_nobody(&format!("{line} {rest}")).output().unwrap().into()
     };
-    let ran = run("trace").good();
-    let told = ran.stderr.lines().filter(|line| line.contains("linux.ftrace"));
-    let told: Vec<_> = told.collect();
-    let [at_start, told] = told[..] else { panic!("two lines: {ran:?}") };
-    assert!(at_start.starts_with("Lost from the start: linux.ftrace of "), "{at_start}");
+    let mut recording = start("tracebox perfetto sched freq idle -t 0 -o trace");
+    recording.read_until("Lost from the start: linux.ftrace of ");
+    recording.signal(rustix::process::Signal::INT);
+    let ran = recording.end().good();
+    let told: Vec<_> = ran.stderr.lines().filter(|line| line.contains("linux.ftrace")).collect();
+    let [told] = told[..] else { panic!("one line at the end: {ran:?}") };
     assert!(told.contains("linux.ftrace recorded nothing: "), "{told}");
     assert!(told.contains("as root, or see `tracebox doctor`"), "{told}");
     let packets = world.packets("trace");

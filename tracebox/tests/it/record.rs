@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::{Command, Stdio};
 
 use protos::TracePacketData;
@@ -100,7 +101,11 @@ fn terminal() -> (File, File) {
     grantpt(&pty).unwrap();
     unlockpt(&pty).unwrap();
     let name = ptsname(&pty, Vec::new()).unwrap();
-    let terminal = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    // Not the terminal of this process, if it is the first of its session.
+    let flags = rustix::fs::OFlags::NOCTTY.bits().cast_signed();
+    let mut options = File::options();
+    let terminal = options.read(true).write(true).custom_flags(flags).open(name.to_str().unwrap());
+    let terminal = terminal.unwrap();
     (File::from(pty), terminal)
 }
 

@@ -1,4 +1,4 @@
-use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
 
 use abi::sync::{Mutex, MutexGuard, lock};
 use protos::{
@@ -18,9 +18,14 @@ const MACHINE: &str = "00112233445566778899aabbccddeeff";
 
 /// Puts a program in the place of `journalctl`.
 fn install(world: &World, script: &str) {
-    world.put("usr/bin/journalctl", format!("#!/bin/sh\n{script}\n"));
-    let path = world.dir.path().join("usr/bin/journalctl");
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    world.put("script", format!("#!/bin/sh\n{script}\n"));
+    world.put("usr/bin/journalctl", "");
+    // Not written by this process: a program that another test starts meanwhile has the file open for a moment, and
+    // what is open for writing cannot be run.
+    let folder = world.dir.path();
+    let mut install = Command::new("install");
+    install.arg("-m755").arg(folder.join("script")).arg(folder.join("usr/bin/journalctl"));
+    assert!(install.status().unwrap().success());
 }
 
 /// A program that prints this and ends.
