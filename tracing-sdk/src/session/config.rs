@@ -388,7 +388,7 @@ impl Config {
 
     /// Clears the incremental state of all sequences at this interval. Ring buffers need it: an event cannot be read
     /// after the definitions before it were overwritten. Our service does it by itself each time a quarter of a ring
-    /// was written, unless this is called or the packets go into a file; others do not.
+    /// was written, unless this is called or a file gets the packets in time; others do not.
     pub fn clear_interval(mut self, time: Duration) -> Self {
         let state = self.message.incremental_state_config.get_or_insert_default();
         state.clear_period_ms = Some(ms(time));

@@ -97,10 +97,11 @@ impl Drop for Turn {
 
 /// Records what `work` does into a file, which is replaced if it exists, and returns the result of `work`.
 ///
-/// The file grows during the recording, so memory does not limit how long `work` may take. It is written once a second:
-/// if the program records more than 32 MiB in a second, which is about a million events with few arguments, some of it
-/// is missing, and a line on standard error says so. If `work` panics, or ends the program by `exit`, the file has all
-/// of it. If a signal, an abort, `_exit` or `exec` of another program ends it, the file has all but the last second.
+/// The file grows during the recording, so memory does not limit how long `work` may take. It is written four times a
+/// second: if the program records more than 32 MiB in a quarter of a second, which is about a million events with few
+/// arguments, some of it is missing, and a line on standard error says so. If `work` panics, or ends the program by
+/// `exit`, the file has all of it. If a signal, an abort, `_exit` or `exec` of another program ends it, the file has all
+/// but the last quarter of a second.
 ///
 /// ```
 /// # fn main() -> Result<(), tracing_sdk::session::SessionError> {
@@ -123,13 +124,13 @@ pub fn record_to_file<R>(
     categories: &[&str],
     work: impl FnOnce() -> R,
 ) -> Result<R, SessionError> {
-    let second = core::time::Duration::from_secs(1);
+    let period = core::time::Duration::from_millis(250);
     let config = Config::new()
         .track_events(categories)
         .write_into_file(path)
-        .write_period(second)
+        .write_period(period)
         // Services that do not know the next line go by this one.
-        .flush_period(second)
+        .flush_period(period)
         .flush_before_writes();
     // If `work` panics, it ends when it is dropped.
     let session = Session::in_process(&config)?;

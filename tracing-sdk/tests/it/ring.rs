@@ -11,6 +11,7 @@ use tracing_sdk::session::{Config, Fill, Session};
 use tracing_sdk::{categories, instant};
 
 use crate::alone::alone;
+use crate::session::TempPath;
 use crate::trace::trusted_sequence;
 
 categories! {
@@ -35,8 +36,8 @@ fn readable(trace: &[u8]) -> (usize, usize) {
     (all, can_be_read)
 }
 
-/// The trace of a session whose ring has gone round, with the number of events, and of those that can be read.
-fn gone_round(config: &Config, is_enough: impl Fn(u32) -> bool) -> (Vec<u8>, usize, usize) {
+/// A session whose ring has gone round, and that has ended.
+fn gone_round(config: &Config, is_enough: impl Fn(u32) -> bool) -> Session {
     let session = Session::in_process(config).expect("a session");
     session.start().expect("a start");
     let mut rounds_overwriting = 0;
@@ -47,20 +48,31 @@ fn gone_round(config: &Config, is_enough: impl Fn(u32) -> bool) -> (Vec<u8>, usi
         rounds_overwriting += u32::from(stats.buffer_stats[0].bytes_overwritten > Some(0));
     }
     session.stop().expect("an end");
-    let mut trace = Vec::new();
-    session.read_into(&mut trace).expect("a trace");
-    let (all, can_be_read) = readable(&trace);
-    assert!(all > 0);
-    (trace, all, can_be_read)
+    session
 }
 
-/// The linter finds that events cannot be read, and that the program did nothing wrong.
-fn check_findings(trace: &[u8], all: usize, can_be_read: usize) {
+fn trace_of(session: &Session) -> Vec<u8> {
+    let mut trace = Vec::new();
+    session.read_into(&mut trace).expect("a trace");
+    trace
+}
+
+/// Long enough for the service, which asks for beginnings at most every 10 ms.
+fn until_asked() -> impl Fn(u32) -> bool {
+    let begin = std::time::Instant::now();
+    move |rounds| rounds >= 20 && begin.elapsed().as_millis() >= 100
+}
+
+/// The linter finds that events cannot be read, and that the program did nothing wrong. Returns how many can.
+fn check_findings(trace: &[u8]) -> usize {
+    let (all, can_be_read) = readable(trace);
+    assert!(all > 0);
     let report = lint(trace, |_, _| {});
     assert!(report.error.is_none() && report.events == can_be_read as u64, "{report:?}");
     assert!(report.worst() < Some(Severity::Error), "{report:?}");
     let skipped = report.counts.get(&Problem::SkippedCut).copied().unwrap_or(0);
     assert!(skipped >= (all - can_be_read) as u64, "{skipped} of {all} - {can_be_read}");
+    can_be_read
 }
 
 /// The ring has overwritten what its sequences began with. The config does not ask for more beginnings: the service does.
@@ -68,12 +80,19 @@ fn check_findings(trace: &[u8], all: usize, can_be_read: usize) {
 fn events_of_a_ring_can_be_read() {
     let _alone = alone();
     let config = Config::new().buffer_kb(RING_KB, Fill::Ring).track_events(&["ring"]);
-    // The service asks at most every 10 ms.
-    let begin = std::time::Instant::now();
-    let is_enough = |rounds| rounds >= 20 && begin.elapsed().as_millis() >= 100;
-    let (trace, all, can_be_read) = gone_round(&config, is_enough);
-    assert!(can_be_read > 0, "none of {all} events can be read");
-    check_findings(&trace, all, can_be_read);
+    let trace = trace_of(&gone_round(&config, until_asked()));
+    assert!(check_findings(&trace) > 0);
+}
+
+/// The file gets nothing before the end of the session, so most was overwritten. What is left can be read.
+#[test]
+fn events_of_a_file_that_is_late_can_be_read() {
+    let _alone = alone();
+    let path = TempPath::new("late");
+    let config = Config::new().buffer_kb(RING_KB, Fill::Ring).track_events(&["ring"]);
+    let config = config.write_into_file(&path.0).write_period(Duration::from_secs(3600));
+    gone_round(&config, until_asked());
+    assert!(check_findings(&std::fs::read(&path.0).expect("a file")) > 0);
 }
 
 /// The config has its own time for beginnings, which does not come.
@@ -82,7 +101,6 @@ fn a_ring_without_new_beginnings() {
     let _alone = alone();
     let config = Config::new().buffer_kb(RING_KB, Fill::Ring).track_events(&["ring"]);
     let config = config.clear_interval(Duration::from_secs(3600));
-    let (trace, all, can_be_read) = gone_round(&config, |rounds| rounds >= 20);
-    assert_eq!(can_be_read, 0);
-    check_findings(&trace, all, can_be_read);
+    let trace = trace_of(&gone_round(&config, |rounds| rounds >= 20));
+    assert_eq!(check_findings(&trace), 0);
 }

@@ -332,7 +332,7 @@ fn a_file_is_flushed_when_the_program_says() {
     record_to_file(&path.0, &["s"], || ()).expect("a recording");
     let config = written_config(&path.0);
     assert_eq!(config.write_flush_mode, Some(WriteFlushMode::WRITE_FLUSH_ENABLED));
-    assert_eq!((config.flush_period_ms, config.file_write_period_ms), (Some(1000), Some(1000)));
+    assert_eq!((config.flush_period_ms, config.file_write_period_ms), (Some(250), Some(250)));
 
     let config = Config::new().write_into_file(&path.0).flush_period(Duration::from_secs(2));
     started(config).stop().expect("a stop");

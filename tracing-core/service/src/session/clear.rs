@@ -25,23 +25,19 @@ pub(crate) fn handle_timer(session: &Session, producers: &mut Producers, cx: &mu
     clear(session, None, producers, cx);
 }
 
-/// Another quarter of this ring was written. Nothing is asked for if the config says when, or if a file gets the
-/// packets before they are overwritten.
+/// Another quarter of this ring was written. Nothing is asked for if the config says when.
 pub(crate) fn handle_ring_written(
     session: &mut Session,
     ring: BufferId,
     producers: &mut Producers,
     cx: &mut Context,
 ) {
-    if session.config.incremental_state_config.is_some() || session.file.is_some() {
+    let (now_ns, has_file) = (cx.now.boot_ns, session.file.is_some());
+    if session.config.incremental_state_config.is_some()
+        || !session.rings.note_quarter(ring, now_ns, has_file)
+    {
         return;
     }
-    let pause_ns = limits::CLEARED_RING_PAUSE_MS.saturating_mul(1_000_000);
-    let is_pause = |cleared: u64| cx.now.boot_ns < cleared.saturating_add(pause_ns);
-    if session.rings_cleared_ns.get(&ring).is_some_and(|cleared| is_pause(*cleared)) {
-        return;
-    }
-    session.rings_cleared_ns.insert(ring, cx.now.boot_ns);
     // The producer that wrote pays for it.
     spend(session, cx);
     let index = session.buffers.iter().position(|id| *id == ring);

@@ -10,7 +10,7 @@
 //! | `life` | where a session is between its request and its end |
 //! | `state` | the session, and all sessions |
 //! | `enable`, `priority`, `set_up`, `start`, `changing` | from the request to data that flows |
-//! | `flush`, `clear` | asks producers for what they still hold; asks them to begin their sequences anew |
+//! | `flush`, `clear`, `rings` | asks producers for what they still hold, or to begin their sequences anew, and when |
 //! | `quota` | how many instances a session has for the producers of each user |
 //! | `read`, `invalid`, `encoder`, `sink`, `compressing`, `write` | packets into replies and files |
 //! | `stop`, `end_report` | the end; what the consumer is told of it |
@@ -44,6 +44,7 @@ pub(crate) mod pending_clone;
 pub(crate) mod priority;
 pub(crate) mod quota;
 pub(crate) mod read;
+pub(crate) mod rings;
 pub(crate) mod sequence;
 pub(crate) mod set_up;
 pub(crate) mod shares;

@@ -11,6 +11,7 @@ use super::file::SessionFile;
 use super::flush_request::{FinalFlush, FlushStrategy, PendingFlush};
 use super::instance::Instances;
 use super::life::{Life, SessionState};
+use super::rings::Rings;
 use super::sequence::SequenceIds;
 use super::snapshot_hits::SnapshotHits;
 use super::trigger_config::{TriggerMode, Triggers};
@@ -89,8 +90,7 @@ pub(crate) struct Session {
     pub(crate) match_budget_exceeded: bool,
     pub(crate) flushes: BlockMap<FlushId, PendingFlush>,
     pub(crate) strategy: FlushStrategy,
-    /// When producers were last asked to begin their sequences anew because this ring was written.
-    pub(crate) rings_cleared_ns: BlockMap<BufferId, u64>,
+    pub(crate) rings: Rings,
     pub(crate) unread_events: Outlined<UnreadEvents>,
     pub(crate) all_started_reported: bool,
     pub(crate) start_realtime_ns: Option<u64>,
@@ -146,7 +146,7 @@ impl Session {
             match_budget_exceeded: false,
             flushes: BlockMap::new(),
             strategy: FlushStrategy::None,
-            rings_cleared_ns: BlockMap::new(),
+            rings: Rings::default(),
             unread_events: Outlined::new(UnreadEvents::new(limits)),
             all_started_reported: false,
             start_realtime_ns: None,

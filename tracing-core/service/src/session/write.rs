@@ -38,6 +38,7 @@ pub(crate) fn handle_timer(session: &Session, cx: &mut Context) {
 pub(crate) fn begin(session: &mut Session, cx: &mut Context) {
     if let Some(file) = &mut session.file {
         file.begin_drain();
+        session.rings.note_drain();
         cx.then(Step::ContinueFile(session.id));
     }
 }

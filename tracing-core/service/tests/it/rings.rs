@@ -50,7 +50,8 @@ fn sequences_begin_anew_while_a_ring_fills() {
     };
     assert!(while_a_ring_fills(decides, 12).is_empty());
     let writes = |config: &mut TraceConfig| config.write_into_file = Some(true);
-    assert!(while_a_ring_fills(writes, 12).is_empty());
+    assert!(while_a_ring_fills(writes, 6000).is_empty(), "a file gets each quarter");
+    assert_eq!(while_a_ring_fills(writes, 12), ["clear [1]"; 7], "a file is late");
 }
 
 /// A pause after one ring is none for the others.
