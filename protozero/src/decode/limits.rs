@@ -125,10 +125,6 @@ pub(crate) trait Slot<'a> {
     fn merge_field(&mut self, field: Field<'a>, context: DecodeContext<'_>) -> Option<()>;
 }
 
-/// The key or the value of an entry, and the text behind it.
-#[cfg(all(feature = "json", feature = "std"))]
-pub(crate) type Part<'a> = (Field<'a>, &'a [u8]);
-
 /// A parser of JSON, whose values structs get as fields. The functions return what a field cannot hold: a struct asks
 /// for the one that was passed last, and any other is an error.
 #[cfg(all(feature = "json", feature = "std"))]
@@ -147,17 +143,8 @@ pub(crate) trait JsonSource {
     /// Reads base64.
     fn bytes(&self, text: &[u8]) -> Result<Vec<u8>, ReadError>;
 
-    /// The type of the entry.
-    fn entry(&self) -> Result<u32, ReadError>;
-
-    /// Parses the key of an entry and its colon.
-    fn key<'a>(&self, of: u32, text: &'a [u8]) -> Result<Part<'a>, ReadError>;
-
-    /// Parses the value of an entry.
-    fn value<'a>(&self, of: u32, text: &'a [u8]) -> Result<Part<'a>, ReadError>;
-
-    /// Ends an entry, whose value ends before `rest`, unless it is a message.
-    fn end_entry(&self, of: u32, rest: &[u8]);
+    /// Parses the entry that `text` begins with: its key, and its value or the place of that.
+    fn entry<'a>(&self, text: &'a [u8]) -> Result<[Field<'a>; 2], ReadError>;
 }
 
 /// Two are the same only if they are one.

@@ -4,7 +4,7 @@
 use super::{Merge, Read, Understood};
 use crate::decode::limits::JsonSource;
 use crate::decode::{DecodeContext, Field, Value};
-use crate::error::DecodeErrorKind;
+use crate::error::{DecodeErrorKind, ReadError};
 
 /// The parser and the text, if the field comes from a parser.
 fn source<'a, 'b>(
@@ -61,13 +61,18 @@ pub(super) fn entry<'a, K: Read<'a>, V: Read<'a>>(
     let Some((json, text)) = source(field, context) else { return Ok(false) };
     let context = context.enter().map_err(|kind| kind.at(0))?;
     context.grow(K::FOOTPRINT.saturating_add(V::FOOTPRINT)).map_err(|kind| kind.at(0))?;
-    let of = json.entry()?;
-    let (part, rest) = json.key(of, text)?;
-    let has_key = K::merge(key, &part, context)?;
-    let (part, rest) = json.value(of, rest)?;
-    if !V::merge(value, &part, context)? || !has_key {
+    let [key_part, value_part] = json.entry(text)?;
+    if !K::merge(key, &key_part, context)? || !V::merge(value, &value_part, context)? {
         return Err(DecodeErrorKind::WireTypeMismatch.at(0));
     }
-    json.end_entry(of, rest);
     Ok(true)
+}
+
+/// An entry whose key the map had. Bytes of protobuf may have one, a text of JSON not.
+#[inline]
+pub(super) fn refuse_again(field: &Field<'_>) -> Result<(), ReadError> {
+    match field.value {
+        Value::Len(_) => Ok(()),
+        _ => Err(DecodeErrorKind::WireTypeMismatch.at(0)),
+    }
 }

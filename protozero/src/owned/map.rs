@@ -25,8 +25,8 @@ pub trait Map {
     /// Type of the values.
     type Value;
 
-    /// Adds an entry, or replaces the value of an existing key.
-    fn insert(&mut self, key: Self::Key, value: Self::Value);
+    /// Adds an entry, or replaces the value of an existing key. Returns whether the key is new.
+    fn insert(&mut self, key: Self::Key, value: Self::Value) -> bool;
 
     /// Visits the entries in descending order of keys.
     fn for_each_reversed(&self, visit: impl FnMut(&Self::Key, &Self::Value));
@@ -41,8 +41,8 @@ impl<K: Ord, V> Map for BTreeMap<K, V> {
     type Key = K;
     type Value = V;
 
-    fn insert(&mut self, key: K, value: V) {
-        BTreeMap::insert(self, key, value);
+    fn insert(&mut self, key: K, value: V) -> bool {
+        BTreeMap::insert(self, key, value).is_none()
     }
 
     fn for_each_reversed(&self, mut visit: impl FnMut(&K, &V)) {
@@ -61,8 +61,8 @@ where
     type Key = K;
     type Value = V;
 
-    fn insert(&mut self, key: K, value: V) {
-        std::collections::HashMap::insert(self, key, value);
+    fn insert(&mut self, key: K, value: V) -> bool {
+        std::collections::HashMap::insert(self, key, value).is_none()
     }
 
     fn for_each_reversed(&self, mut visit: impl FnMut(&K, &V)) {
@@ -129,8 +129,8 @@ fn merge_small<'a, K: Read<'a>, V: Read<'a>>(
 ) -> Result<bool, ReadError> {
     let (mut key, mut value) = (K::Owned::default(), V::Owned::default());
     let understood = merge_entry::<K, V>((&mut key, &mut value), field, context)?;
-    if understood {
-        map.insert(key, value);
+    if understood && !map.insert(key, value) {
+        from_json::refuse_again(field)?;
     }
     Ok(understood)
 }
@@ -144,8 +144,8 @@ fn merge_large<'a, K: Read<'a>, V: Read<'a>>(
 ) -> Result<bool, ReadError> {
     let (mut key, mut value) = (K::Owned::default(), boxed::<V::Owned>());
     let understood = merge_entry::<K, V>((&mut key, &mut value), field, context)?;
-    if understood {
-        insert_boxed(map, key, value);
+    if understood && !insert_boxed(map, key, value) {
+        from_json::refuse_again(field)?;
     }
     Ok(understood)
 }
@@ -157,8 +157,8 @@ fn boxed<T: Default>() -> Box<T> {
 
 #[inline(never)]
 #[expect(clippy::boxed_local, reason = "the value must not lie in the stack frame of the caller")]
-fn insert_boxed<M: Map>(map: &mut M, key: M::Key, value: Box<M::Value>) {
-    map.insert(key, *value);
+fn insert_boxed<M: Map>(map: &mut M, key: M::Key, value: Box<M::Value>) -> bool {
+    map.insert(key, *value)
 }
 
 /// Decodes one entry into its key and value.

@@ -88,8 +88,23 @@ pub(super) const fn is_large<T>() -> bool {
     core::mem::size_of::<T>() > ON_STACK_BYTES_MAX
 }
 
+/// Lists of at most so many bytes grow by hand. glibc's `realloc` takes no block from the cache of its thread, and
+/// tidies its lists if it needs a kilobyte.
+const SHORT_LIST_BYTES_MAX: usize = 512;
+
+#[inline(never)]
+fn grow<T>(slot: &mut Vec<T>) {
+    let mut longer = Vec::with_capacity(2 * slot.len());
+    longer.append(slot);
+    *slot = longer;
+}
+
 #[inline]
 fn append<T: Default>(slot: &mut Vec<T>) {
+    let len = slot.len();
+    if len == slot.capacity() && len != 0 && len * size_of::<T>() <= SHORT_LIST_BYTES_MAX {
+        grow(slot);
+    }
     if is_large::<T>() { append_large(slot) } else { slot.push(T::default()) }
 }
 

@@ -30,6 +30,7 @@ mod from_json {
 
     use super::{Merge, Read, Understood};
     use crate::decode::{DecodeContext, Field};
+    use crate::error::ReadError;
 
     pub(super) fn message<'a, M: Merge<'a>>(
         _: &mut M,
@@ -53,6 +54,10 @@ mod from_json {
         _: DecodeContext<'_>,
     ) -> Understood {
         Ok(false)
+    }
+
+    pub(super) fn refuse_again(_: &Field<'_>) -> Result<(), ReadError> {
+        Ok(())
     }
 }
 mod map;

@@ -16,10 +16,8 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::cell::Cell;
 
-use super::keys::Keys;
-use super::order::Key;
 use super::text::Text;
-use crate::decode::limits::{JsonSource, Part, Slot, growth_of};
+use crate::decode::limits::{JsonSource, Slot, growth_of};
 use crate::decode::{DecodeContext, DecodeMemory, Field as WireField, Value};
 use crate::dynamic::MessageDescriptor;
 use crate::dynamic::schema::{Schema, Type};
@@ -41,8 +39,6 @@ pub(in crate::json) fn parse<M: Message>(
 ) -> Option<M> {
     let source = Source {
         schema: &descriptor.pool().0,
-        text: text.as_bytes(),
-        keys: Keys::new(),
         pending: Cell::new(Pending::Nothing),
         left: Cell::new(None),
     };
@@ -78,9 +74,6 @@ enum Pending {
 /// The parser, for structs that ask for values.
 struct Source<'p> {
     schema: &'p Schema,
-    /// The whole text. Every other text of this parser is the rest of it.
-    text: &'p [u8],
-    keys: Keys<'p>,
     pending: Cell<Pending>,
     /// Bytes behind the message or the entry that was asked for. None if nothing was.
     left: Cell<Option<usize>>,
@@ -170,33 +163,13 @@ impl<'p> Source<'p> {
         match field.shape {
             Shape::One => self.element(slot, field, text, context),
             Shape::List => text.items(*b"[]", |text| self.element(slot, field, text, context)),
-            Shape::Map(of) => {
-                let around = self.keys.begin();
-                text.items(*b"{}", |text| {
-                    text.peek();
-                    self.pending.set(Pending::Entry(of));
-                    let value = Value::Group(text.remaining());
-                    self.merge_rest(slot, field, value, text, context)
-                })?;
-                self.keys.end(around).then_some(())
-            }
-        }
-    }
-
-    /// The key of an entry, whose text ends before `rest`, to compare it with others. None if it has escapes.
-    #[inline]
-    fn key_of(&self, ty: Type, value: Value<'_>, rest: &[u8]) -> Option<Key<'p>> {
-        match value {
-            Value::Len(text) => {
-                // Its text is that of the whole text, which lives longer.
-                let end = self.text.len().checked_sub(rest.len() + 1)?;
-                let begin = end.checked_sub(text.len())?;
-                self.text.get(begin..end).map(Key::Text)
-            }
-            Value::Group(_) => None,
-            Value::Varint(bits) => Some(Key::new(ty, Value::Varint(bits))),
-            Value::Fixed32(bits) => Some(Key::new(ty, Value::Fixed32(bits))),
-            Value::Fixed64(bits) => Some(Key::new(ty, Value::Fixed64(bits))),
+            // The struct refuses a key that its map has.
+            Shape::Map(of) => text.items(*b"{}", |text| {
+                text.peek();
+                self.pending.set(Pending::Entry(of));
+                let value = Value::Group(text.remaining());
+                self.merge_rest(slot, field, value, text, context)
+            }),
         }
     }
 
@@ -213,6 +186,32 @@ impl<'p> Source<'p> {
             return self.merge_rest(slot, field, value, text, context);
         }
         slot.merge_field(WireField { number: field.number, value, raw: &[] }, context)
+    }
+
+    /// Parses the key of an entry and its colon, and its value. Of a message, only the place is known.
+    #[inline]
+    fn parts<'a>(&self, of: u32, text: &mut Text<'a>) -> Option<[WireField<'a>; 2]> {
+        let [key, value, ..] = &self.schema.json[of as usize].fields[..] else { return None };
+        let key = match key.ty {
+            // One with escapes is rare: the struct can ask for one text only.
+            Type::String => Value::Len(text.plain()?),
+            // Numbers are in quotes.
+            Type::Bool => match text.plain()? {
+                b"true" => Value::Varint(1),
+                b"false" => Value::Varint(0),
+                _ => return None,
+            },
+            ty if text.peek() == Some(b'"') => text.integer(ty)?,
+            _ => return None,
+        };
+        text.expect(b':')?;
+        let is_message = matches!(value.ty, Type::Message(_));
+        let value = self.single(value, text)?;
+        if !is_message {
+            self.left.set(Some(text.remaining().len()));
+        }
+        let part = |number, value| WireField { number, value, raw: &[] };
+        Some([part(1, key), part(2, value)])
     }
 
     /// Passes the rest of the text to the struct, which asks for what is in it.
@@ -350,48 +349,8 @@ impl JsonSource for Source<'_> {
         base64::decode(text, &mut bytes).then_some(bytes).ok_or_else(refused)
     }
 
-    fn entry(&self) -> Result<u32, ReadError> {
-        match self.pending.take() {
-            Pending::Entry(of) => Ok(of),
-            _ => Err(refused()),
-        }
-    }
-
-    fn key<'a>(&self, of: u32, text: &'a [u8]) -> Result<Part<'a>, ReadError> {
-        let part = || {
-            let field = self.schema.json[of as usize].fields.first()?;
-            let mut text = Text::new(text);
-            let value = match field.ty {
-                Type::String => self.string(&mut text)?,
-                // Its numbers are in quotes.
-                Type::Bool => match text.plain()? {
-                    b"true" => Value::Varint(1),
-                    b"false" => Value::Varint(0),
-                    _ => return None,
-                },
-                ty if text.peek() == Some(b'"') => text.integer(ty)?,
-                _ => return None,
-            };
-            self.keys.add(self.key_of(field.ty, value, text.remaining())?);
-            text.take(b':').then_some((WireField { number: 1, value, raw: &[] }, text.remaining()))
-        };
-        part().ok_or_else(refused)
-    }
-
-    fn value<'a>(&self, of: u32, text: &'a [u8]) -> Result<Part<'a>, ReadError> {
-        let part = || {
-            let field = self.schema.json[of as usize].fields.get(1)?;
-            let mut text = Text::new(text);
-            let value = self.single(field, &mut text)?;
-            Some((WireField { number: 2, value, raw: &[] }, text.remaining()))
-        };
-        part().ok_or_else(refused)
-    }
-
-    fn end_entry(&self, of: u32, rest: &[u8]) {
-        let field = self.schema.json[of as usize].fields.get(1);
-        if !field.is_some_and(|field| matches!(field.ty, Type::Message(_))) {
-            self.left.set(Some(rest.len()));
-        }
+    fn entry<'a>(&self, text: &'a [u8]) -> Result<[WireField<'a>; 2], ReadError> {
+        let Pending::Entry(of) = self.pending.take() else { return Err(refused()) };
+        self.parts(of, &mut Text::new(text)).ok_or_else(refused)
     }
 }

@@ -8,7 +8,7 @@
 #[cfg(feature = "std")]
 mod direct;
 #[cfg(feature = "std")]
-mod keys;
+mod float;
 mod known;
 mod map;
 mod number;

@@ -23,11 +23,6 @@ impl<'b> Key<'b> {
     pub(super) fn of(ty: Type, entry: &'b [u8]) -> Self {
         let key = Reader::new(entry).next_field();
         let Ok(Some(Field { value, .. })) = key else { return Self::Number(0) };
-        Self::new(ty, value)
-    }
-
-    /// The key that is `value`.
-    pub(super) fn new(ty: Type, value: Value<'b>) -> Self {
         let signed = |value: i64| value.cast_unsigned() ^ (1 << 63);
         Self::Number(match (ty, value) {
             (_, Value::Len(text)) => return Self::Text(text),

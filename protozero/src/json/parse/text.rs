@@ -1,5 +1,6 @@
 //! The tokens of JSON for the parser of structs: none instead of an error.
 
+use super::float::{self, Float};
 use super::number;
 use crate::decode::Value;
 use crate::dynamic::schema::Type;
@@ -185,6 +186,10 @@ impl<'t> Text<'t> {
     /// Takes a number that is finite, or the name of another one.
     pub(super) fn float<F: Float>(&mut self) -> Option<F> {
         if self.peek() != Some(b'"') {
+            if let Some((value, len)) = float::short(self.remaining()) {
+                self.at += len;
+                return Some(value);
+            }
             return self.number()?.parse().ok().filter(F::is_finite);
         }
         match self.plain()? {
@@ -196,22 +201,6 @@ impl<'t> Text<'t> {
             }
             _ => None,
         }
-    }
-}
-
-pub(super) trait Float: core::str::FromStr + From<f32> {
-    fn is_finite(&self) -> bool;
-}
-
-impl Float for f32 {
-    fn is_finite(&self) -> bool {
-        Self::is_finite(*self)
-    }
-}
-
-impl Float for f64 {
-    fn is_finite(&self) -> bool {
-        Self::is_finite(*self)
     }
 }
 
