@@ -100,8 +100,8 @@ impl Drop for Turn {
 /// The file grows during the recording, so memory does not limit how long `work` may take. It is written four times a
 /// second: if the program records more than 32 MiB in a quarter of a second, which is about a million events with few
 /// arguments, some of it is missing, and a line on standard error says so. If `work` panics, or ends the program by
-/// `exit`, the file has all of it. If a signal, an abort, `_exit` or `exec` of another program ends it, the file has all
-/// but the last quarter of a second.
+/// `exit`, the file has all of it. If a signal, an abort, `_exit` or `exec` of another program ends it, the file has
+/// all but the last quarter of a second.
 ///
 /// ```
 /// # fn main() -> Result<(), tracing_sdk::session::SessionError> {

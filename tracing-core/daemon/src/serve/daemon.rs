@@ -2,6 +2,7 @@
 
 use core::fmt;
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use super::accepting::{Accepted, Accepting};
 use super::accounts::Counted;
@@ -123,8 +124,8 @@ impl Daemon {
         let mut ready = Vec::new();
         loop {
             ready.clear();
-            self.alarm.set(self.due_ns())?;
-            self.poller.wait(&mut ready, None)?;
+            let timeout = self.set_alarm()?;
+            self.poller.wait(&mut ready, timeout)?;
             let began_ns = clock::mono_ns();
             self.engine.watched_turn.begin(began_ns);
             self.descriptors.begin_turn(began_ns);
@@ -134,7 +135,7 @@ impl Daemon {
             self.resume_waiting();
             self.engine.run_turn();
             self.cut_stuck();
-            self.unreceived.close_received(clock::boot_ns());
+            self.unreceived.close_received(clock::boot_ns);
             self.resume_accepting();
             self.flush(clock::mono_ns());
             if let Some(slow) = self.engine.watched_turn.end(clock::mono_ns()) {
@@ -161,6 +162,17 @@ impl Daemon {
         });
         self.flush(TIME_UNLIMITED);
         result
+    }
+
+    /// Wakes the loop when the next timer is due. If that is now, the wait has no time: to set a timer of the kernel
+    /// that fires at once is dear.
+    fn set_alarm(&mut self) -> Result<Option<Duration>, OsError> {
+        let due_ns = self.due_ns();
+        if due_ns.is_some_and(|due_ns| due_ns <= clock::boot_ns()) {
+            return Ok(Some(Duration::ZERO));
+        }
+        self.alarm.set(due_ns)?;
+        Ok(None)
     }
 
     /// When the next timer is due, boot time in ns.
@@ -423,9 +435,9 @@ impl Daemon {
         // An empty queue makes the service fill it again. That is sent in the next turn, or one consumer would keep
         // the loop busy.
         let mut dirty = self.take_dirty().into_iter();
-        for client in dirty.by_ref() {
+        while let Some(client) = dirty.next() {
             self.send(client);
-            if clock::mono_ns().saturating_sub(began_ns) > SERVE_NS {
+            if dirty.len() > 0 && clock::mono_ns().saturating_sub(began_ns) > SERVE_NS {
                 break;
             }
         }

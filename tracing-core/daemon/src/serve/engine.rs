@@ -134,7 +134,7 @@ impl Engine {
         self.process_backlog();
         self.take_local();
         // Files with threads wake the loop for later answers, so that peers are handled in between.
-        while self.process_file_answers(clock::mono_ns()) && self.files.have_no_threads() {}
+        while self.process_file_answers(clock::mono_ns) && self.files.have_no_threads() {}
         if self.service.poll_timeout().is_some_and(|due| due.as_ns() <= clock::boot_ns()) {
             let now = clock::now();
             #[cfg(feature = "host")]
@@ -147,13 +147,16 @@ impl Engine {
         }
     }
 
-    /// Passes the answers of files to the service; false if there are none. If that takes long since `began_ns`, some
-    /// are left for the next turn.
-    pub(super) fn process_file_answers(&mut self, began_ns: u64) -> bool {
+    /// Passes the answers of files to the service; false if there are none. If that takes long since `began_ns`, which
+    /// is asked for if there are some, the others are left for the next turn.
+    pub(super) fn process_file_answers(&mut self, began_ns: impl FnOnce() -> u64) -> bool {
         let finished = self.files.take_finished();
         finished.written_memory.into_iter().for_each(|memory| self.service.give_back(memory));
         self.answers.extend(finished.answers);
-        let something_new = !self.answers.is_empty();
+        if self.answers.is_empty() {
+            return false;
+        }
+        let began_ns = began_ns();
         while let Some(input) = self.answers.pop_front() {
             self.handle_input(input);
             if !self.answers.is_empty() && clock::mono_ns().saturating_sub(began_ns) > SERVE_NS {
@@ -161,7 +164,7 @@ impl Engine {
                 break;
             }
         }
-        something_new
+        true
     }
 
     /// Ends all sessions and waits until their files are complete. `wait` sleeps until files may have an answer,
@@ -170,7 +173,7 @@ impl Engine {
         self.service.end_sessions(&clock::now(), "the tracing service was told to end");
         self.carry_out();
         loop {
-            let nothing_new = !self.process_file_answers(clock::mono_ns());
+            let nothing_new = !self.process_file_answers(clock::mono_ns);
             if self.service.is_idle() {
                 return;
             }

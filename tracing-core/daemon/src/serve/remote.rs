@@ -191,12 +191,17 @@ impl SocketLink {
                 return Ok(0);
             }
             let sent = meter.measure(call_time, || stream.send(bytes, fd))?;
-            if sent > 0 || !*is_small || !slot.as_mut().is_some_and(Slot::enlarge) {
+            let is_all = sent == bytes.iter().map(|slice| slice.len()).sum::<usize>();
+            if is_all || !*is_small || !slot.as_mut().is_some_and(Slot::enlarge) {
                 return Ok(sent);
             }
             *is_small = false;
             stream.limit_unread(LARGE_SOCKET_BYTES);
-            meter.measure(call_time, || stream.send(bytes, fd))
+            match sent {
+                0 => meter.measure(call_time, || stream.send(bytes, fd)),
+                // The rest is sent next.
+                _ => Ok(sent),
+            }
         };
         host.transmit(send, recycle)
     }

@@ -32,7 +32,6 @@ impl Engine {
 
     /// Handles requests that had to wait, of so many connections. The others have their turn later.
     pub(super) fn process_backlog(&mut self) {
-        let began_ns = clock::mono_ns();
         let Self { service, fairness, peers, producer_memory, .. } = self;
         let mut waiting = Vec::new();
         for client in fairness.take_backlog() {
@@ -49,6 +48,10 @@ impl Engine {
                 waiting.push(Ready { key: client.get(), ..Ready::default() });
             }
         }
+        if waiting.is_empty() {
+            return;
+        }
+        let began_ns = clock::mono_ns();
         if waiting.len() > order::FEW {
             fairness.sort_to_serve(&mut waiting, peers);
         }

@@ -108,10 +108,14 @@ impl Unreceived {
         (!state.sockets.is_empty()).then_some(state.due_ns)
     }
 
-    /// Closes those whose peers have received all by now.
-    pub(super) fn close_received(&self, boot_ns: u64) {
+    /// Closes those whose peers have received all by now, boot time in ns.
+    pub(super) fn close_received(&self, now_ns: impl FnOnce() -> u64) {
         let mut state = lock(&self.0);
-        if boot_ns < state.due_ns || state.sockets.is_empty() {
+        if state.sockets.is_empty() {
+            return;
+        }
+        let boot_ns = now_ns();
+        if boot_ns < state.due_ns {
             return;
         }
         state.due_ns = boot_ns.saturating_add(ASK_NS);

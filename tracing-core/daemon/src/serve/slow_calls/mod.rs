@@ -53,7 +53,7 @@ impl CallMeter {
         Self::with(Box::new(clock::mono_ns), Box::new(clock::thread_ns), Box::new(own))
     }
 
-    fn with(
+    pub(super) fn with(
         clock: Box<dyn Fn() -> u64 + Send>,
         processor: Box<dyn Fn() -> u64 + Send>,
         own: Box<dyn Fn() -> u64 + Send>,

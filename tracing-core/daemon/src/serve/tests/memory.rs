@@ -149,7 +149,7 @@ fn a_producer_that_is_cut_while_its_memory_is_mapped_keeps_its_place() {
     }
     // What was sent to it keeps the place of its socket until it is received.
     while matches!(stream.receive(&mut [0; 4096]), Ok(Raw::Bytes(..))) {}
-    daemon.inner().unreceived.close_received(os::clock::boot_ns());
+    daemon.inner().unreceived.close_received(os::clock::boot_ns);
     wait_for_sockets(&mut daemon);
     assert_eq!(held(&mut daemon), 1);
     drop(end_of_unmapping);

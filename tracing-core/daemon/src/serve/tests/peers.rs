@@ -5,7 +5,8 @@ use super::unreceived::Unreceived;
 use super::*;
 use crate::limits::{
     CLOSER_THREADS_PER_USER_MAX, CONSUMER_QUEUE_BYTES_MAX, CONSUMER_QUEUE_BYTES_PAUSE,
-    DESCRIPTORS_RESERVED_MIN, LARGE_SOCKETS_PER_USER_MAX, PRODUCER_QUEUE_BYTES_MAX,
+    DESCRIPTORS_RESERVED_MIN, LARGE_SOCKET_BYTES, LARGE_SOCKETS_PER_USER_MAX,
+    PRODUCER_QUEUE_BYTES_MAX,
 };
 use crate::system::closer::{Closer, Origin};
 use os::poll::Interest;
@@ -423,6 +424,33 @@ fn sockets_of_consumers_are_large_when_they_need_it_and_their_user_may() {
     assert!((1000..=8192).contains(&small), "{small}");
 }
 
+/// A consumer that empties its socket each time never finds it full.
+#[test]
+fn a_consumer_that_receives_as_fast_as_it_is_sent_to_gets_a_large_socket() {
+    let ends = Ends::new(Closer::new(closer_limits()));
+    let (stream, client) = Stream::pair().unwrap();
+    let slot = ends.connections.admit(PeerUser::Local(1000), PortKind::Consumer).unwrap();
+    let Ends { closer, unreceived, poller, .. } = &ends;
+    let port = PortKind::Consumer;
+    let mut link = SocketLink::new(stream, port, ORIGIN, slot, closer, unreceived, poller);
+    let buffer_size = |link: &SocketLink| {
+        rustix::net::sockopt::socket_send_buffer_size(link.as_fd().unwrap()).unwrap()
+    };
+    assert!(buffer_size(&link) < LARGE_SOCKET_BYTES as usize);
+    for _ in 0..100 {
+        link.host.reply(CallId::new(1), Ok(vec![0; 1000].into()), false, None).unwrap();
+    }
+    // The clock is read before and after each call.
+    let receive = move || {
+        while let Ok(Raw::Bytes(..)) = client.receive(&mut [0; 4096]) {}
+        0
+    };
+    let mut meter =
+        super::slow_calls::CallMeter::with(Box::new(receive), Box::new(|| 0), Box::new(|| 0));
+    link.write(&mut meter, drop).unwrap();
+    assert!(buffer_size(&link) >= LARGE_SOCKET_BYTES as usize);
+}
+
 /// Connections of user 1000, which end.
 struct Ends {
     connections: Connections,
@@ -491,7 +519,7 @@ fn a_connection_counts_until_its_peer_has_received_all_or_is_gone() {
         let peer = ends.end_unread(has_ended);
         ends.wait_for_closer();
         now_ns = unreceived.due_ns().expect("it waits").max(now_ns);
-        unreceived.close_received(now_ns);
+        unreceived.close_received(|| now_ns);
         assert!(ends.has_place());
         if receives {
             receive_to_end(&peer);
@@ -499,9 +527,9 @@ fn a_connection_counts_until_its_peer_has_received_all_or_is_gone() {
             drop(peer);
         }
         now_ns = unreceived.due_ns().expect("it is asked again");
-        unreceived.close_received(now_ns - 1);
+        unreceived.close_received(|| now_ns - 1);
         assert!(ends.has_place(), "too early");
-        unreceived.close_received(now_ns);
+        unreceived.close_received(|| now_ns);
         assert_eq!(unreceived.due_ns(), None);
         ends.wait_for_closer();
         assert!(!ends.has_place());
@@ -525,12 +553,12 @@ fn a_connection_counts_until_it_is_shut_down() {
     });
     let peer = ends.end_unread(true);
     assert!(matches!(peer.receive(&mut [0; 100]), Ok(Raw::Bytes(9, None))));
-    ends.unreceived.close_received(u64::MAX - 1);
+    ends.unreceived.close_received(|| u64::MAX - 1);
     assert!(ends.has_place());
     drop(busy);
     ends.wait_for_closer();
     assert!(matches!(peer.receive(&mut [0]), Ok(Raw::End)));
-    ends.unreceived.close_received(u64::MAX);
+    ends.unreceived.close_received(|| u64::MAX);
     ends.wait_for_closer();
     assert!(!ends.has_place());
 }

@@ -203,12 +203,12 @@ fn a_turn_handles_so_many_answers_of_files() {
     let answer = || Input::FileWritten { file: FileId::new(99), result: Ok(()) };
     engine.answers.extend([(); 3].map(|()| answer()));
     for left in [2, 1] {
-        assert!(engine.process_file_answers(time_used_up()));
+        assert!(engine.process_file_answers(time_used_up));
         assert_eq!(engine.answers.len(), left);
         assert!(engine.wake.clear(), "the rest has its turn");
     }
     engine.answers.push_back(answer());
-    assert!(engine.process_file_answers(TIME_UNLIMITED));
+    assert!(engine.process_file_answers(|| TIME_UNLIMITED));
     assert_eq!((engine.answers.len(), engine.wake.clear()), (0, false));
-    assert!(!engine.process_file_answers(TIME_UNLIMITED));
+    assert!(!engine.process_file_answers(|| TIME_UNLIMITED));
 }
