@@ -19,10 +19,10 @@ use crate::fork;
 /// category that no other test uses keeps them out.
 ///
 /// It keeps the last 32 MiB, which is about a million events with few arguments. If that was not all, the beginning is
-/// missing, and a line on standard error says so. [`record_to_file`] keeps as much as that for each second, and a
-/// [`Session`] has a buffer as large as [`Config::buffer_kb`] says. A thread that records faster than the service takes
-/// loses events, which [`lost_events`](crate::lost_events) counts. Another line tells if the program has used no
-/// category that was asked for.
+/// missing, and a line on standard error says so. [`record_to_file`] keeps as much as that for each quarter of a
+/// second, and a [`Session`] has a buffer as large as [`Config::buffer_kb`] says. A thread that records faster than the
+/// service takes loses events, which [`lost_events`](crate::lost_events) counts. Another line tells if the program has
+/// used no category that was asked for.
 ///
 /// ```
 /// # fn main() -> Result<(), tracing_sdk::session::SessionError> {

@@ -147,8 +147,8 @@ impl Engine {
         }
     }
 
-    /// Passes the answers of files to the service; false if there are none. If that takes long since `began_ns`, which
-    /// is asked for if there are some, the others are left for the next turn.
+    /// Passes the answers of files to the service; false if there are none. `began_ns` is called only if there are
+    /// some; if they take long since then, the rest is left for the next turn.
     pub(super) fn process_file_answers(&mut self, began_ns: impl FnOnce() -> u64) -> bool {
         let finished = self.files.take_finished();
         finished.written_memory.into_iter().for_each(|memory| self.service.give_back(memory));

@@ -191,8 +191,8 @@ impl SocketLink {
                 return Ok(0);
             }
             let sent = meter.measure(call_time, || stream.send(bytes, fd))?;
-            let is_all = sent == bytes.iter().map(|slice| slice.len()).sum::<usize>();
-            if is_all || !*is_small || !slot.as_mut().is_some_and(Slot::enlarge) {
+            let is_all = || sent == bytes.iter().map(|slice| slice.len()).sum::<usize>();
+            if !*is_small || is_all() || !slot.as_mut().is_some_and(Slot::enlarge) {
                 return Ok(sent);
             }
             *is_small = false;

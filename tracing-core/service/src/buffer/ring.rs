@@ -82,16 +82,17 @@ impl Common {
         }
     }
 
-    /// Whether another quarter of a ring was written: true once for each.
-    pub(super) fn take_quarter(&mut self) -> bool {
-        let written = self.stats.bytes_written;
-        let quarter = self.stats.buffer_size / 4;
-        let is_due =
-            self.policy == Policy::Ring && written.saturating_sub(self.quarter_at) >= quarter;
-        if is_due {
-            self.quarter_at = written;
+    /// How many quarters of a ring were written since this last returned some.
+    pub(super) fn take_quarters(&mut self) -> u64 {
+        if self.policy != Policy::Ring {
+            return 0;
         }
-        is_due
+        let written = self.stats.bytes_written.saturating_sub(self.quarter_at);
+        let quarters = written.checked_div(self.stats.buffer_size / 4).unwrap_or(0);
+        if quarters > 0 {
+            self.quarter_at = self.stats.bytes_written;
+        }
+        quarters
     }
 
     /// The write position moves on by `len` bytes, or as many to the begin of the memory.

@@ -114,9 +114,9 @@ impl TraceBuffer {
             w => w.add_refused(of))
     }
 
-    /// Whether chunks filled another quarter of a ring: true once for each quarter.
-    pub(crate) fn take_quarter(&mut self) -> bool {
-        self.common_mut().take_quarter()
+    /// How many quarters of a ring chunks filled since this last returned some.
+    pub(crate) fn take_quarters(&mut self) -> u64 {
+        self.common_mut().take_quarters()
     }
 
     /// How the chunks of a sequence end: what is left of a writer whose producer is gone.

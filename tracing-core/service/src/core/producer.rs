@@ -264,17 +264,19 @@ impl Service {
         cx.then(Step::ReplySuccess(Caller { client, call }));
     }
 
-    /// Chunks were put into rings. Asks producers to clear their incremental state each time a quarter of a ring was
-    /// written.
+    /// Chunks were put into rings. Notes each quarter of a ring that was written: producers may be asked to clear their
+    /// incremental state then.
     fn request_clears_of_rings(&mut self, chunks: &[CommitDataRequestChunksToMove]) {
         let targets = chunks.iter().map(|chunk| chunk.target_buffer.unwrap_or(0));
         let mut last = None;
         for target in targets.filter(|target| last.replace(*target) != Some(*target)) {
             let id = BufferId::new(target as u16);
-            if self.buffers.get_mut(id).is_some_and(TraceBuffer::take_quarter)
+            let quarters = self.buffers.get_mut(id).map_or(0, TraceBuffer::take_quarters);
+            if quarters > 0
                 && let Some(session) = self.sessions.of_buffer(id)
             {
-                clear::handle_ring_written(session, id, &mut self.producers, &mut self.cx);
+                let (producers, cx) = (&mut self.producers, &mut self.cx);
+                clear::handle_ring_written(session, (id, quarters), producers, cx);
             }
         }
     }

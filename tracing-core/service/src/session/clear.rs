@@ -25,16 +25,16 @@ pub(crate) fn handle_timer(session: &Session, producers: &mut Producers, cx: &mu
     clear(session, None, producers, cx);
 }
 
-/// Another quarter of this ring was written. Nothing is asked for if the config says when.
+/// So many more quarters of this ring were written. Nothing is asked for if the config says when.
 pub(crate) fn handle_ring_written(
     session: &mut Session,
-    ring: BufferId,
+    (ring, quarters): (BufferId, u64),
     producers: &mut Producers,
     cx: &mut Context,
 ) {
     let (now_ns, has_file) = (cx.now.boot_ns, session.file.is_some());
     if session.config.incremental_state_config.is_some()
-        || !session.rings.note_quarter(ring, now_ns, has_file)
+        || !session.rings.note_quarters(ring, quarters, now_ns, has_file)
     {
         return;
     }

@@ -5,8 +5,8 @@ use crate::commits::stats;
 use abi::ids::{BufferId, WriterId};
 use protos::TraceConfigIncrementalStateConfig;
 
-/// The commands that a producer gets while two times as much as the first buffer holds is written into it, 12 ms for
-/// each quarter. It has a source for each of two buffers, and one that has no state.
+/// The commands that a producer gets while two times as much as the first buffer holds is written into it, `quarter_ms`
+/// for each quarter. It has a source for each of two buffers, and one that has no state.
 fn while_a_ring_fills(change: impl FnOnce(&mut TraceConfig), quarter_ms: u64) -> Vec<String> {
     let mut shell = Shell::new();
     let mut producer = producer(&mut shell, "p");

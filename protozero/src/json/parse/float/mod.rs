@@ -63,8 +63,8 @@ pub(super) fn short<F: Float>(text: &[u8]) -> Option<(F, usize)> {
     }
     let whole = point.unwrap_or(at) - begin;
     let fraction = point.map_or(0, |point| at - point - 1);
-    let has_fraction = point.is_none() || fraction > 0;
-    if whole == 0 || !has_fraction || whole > 1 && text.get(begin) == Some(&b'0') {
+    let ends_with_point = point.is_some() && fraction == 0;
+    if whole == 0 || ends_with_point || whole > 1 && text.get(begin) == Some(&b'0') {
         return None;
     }
     let value = F::of_decimal(digits, fraction)?;
