@@ -27,6 +27,22 @@ fn creation() {
     assert_eq!((buffer.policy(), buffer.has_data()), (Policy::Discard, false));
 }
 
+/// Several may be written between two questions.
+#[test]
+fn quarters_of_a_ring_are_counted() {
+    let mut buffer = ring(4096);
+    let mut ids = 0..;
+    let mut write = |chunks| {
+        let ids = ids.by_ref().take(chunks);
+        ids.for_each(|id| chunk(1, 1, id).pad_to(512).copy(&mut buffer));
+        buffer.take_quarters()
+    };
+    assert_eq!([write(1), write(1), write(1), write(6), write(0)], [0, 1, 0, 3, 0]);
+    let mut discards = harness::buffer(4096, Policy::Discard, Version::V1);
+    (0..4).for_each(|id| chunk(1, 1, id).pad_to(512).copy(&mut discards));
+    assert_eq!(discards.take_quarters(), 0);
+}
+
 #[test]
 fn reading_stops_when_the_buffer_changes() {
     let mut buffer = ring(4096);
