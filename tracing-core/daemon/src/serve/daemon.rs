@@ -164,8 +164,8 @@ impl Daemon {
         result
     }
 
-    /// Wakes the loop when the next timer is due. If that is now, the wait has no time: to set a timer of the kernel
-    /// that fires at once is dear.
+    /// Sets the alarm to when the next timer is due. Returns how long to wait at most: not at all if one is due now, as
+    /// setting a timer of the kernel that fires at once costs more than many a turn.
     fn set_alarm(&mut self) -> Result<Option<Duration>, OsError> {
         let due_ns = self.due_ns();
         if due_ns.is_some_and(|due_ns| due_ns <= clock::boot_ns()) {
