@@ -68,9 +68,9 @@ pub(super) fn entry<'a, K: Read<'a>, V: Read<'a>>(
     Ok(true)
 }
 
-/// An entry whose key the map had. Bytes of protobuf may have one, a text of JSON not.
+/// Refuses an entry of JSON whose key the map had already. In bytes of protobuf the last entry counts.
 #[inline]
-pub(super) fn refuse_again(field: &Field<'_>) -> Result<(), ReadError> {
+pub(super) fn refuse_duplicate_key(field: &Field<'_>) -> Result<(), ReadError> {
     match field.value {
         Value::Len(_) => Ok(()),
         _ => Err(DecodeErrorKind::WireTypeMismatch.at(0)),

@@ -130,7 +130,7 @@ fn merge_small<'a, K: Read<'a>, V: Read<'a>>(
     let (mut key, mut value) = (K::Owned::default(), V::Owned::default());
     let understood = merge_entry::<K, V>((&mut key, &mut value), field, context)?;
     if understood && !map.insert(key, value) {
-        from_json::refuse_again(field)?;
+        from_json::refuse_duplicate_key(field)?;
     }
     Ok(understood)
 }
@@ -145,7 +145,7 @@ fn merge_large<'a, K: Read<'a>, V: Read<'a>>(
     let (mut key, mut value) = (K::Owned::default(), boxed::<V::Owned>());
     let understood = merge_entry::<K, V>((&mut key, &mut value), field, context)?;
     if understood && !insert_boxed(map, key, value) {
-        from_json::refuse_again(field)?;
+        from_json::refuse_duplicate_key(field)?;
     }
     Ok(understood)
 }

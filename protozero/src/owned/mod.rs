@@ -56,7 +56,7 @@ mod from_json {
         Ok(false)
     }
 
-    pub(super) fn refuse_again(_: &Field<'_>) -> Result<(), ReadError> {
+    pub(super) fn refuse_duplicate_key(_: &Field<'_>) -> Result<(), ReadError> {
         Ok(())
     }
 }
