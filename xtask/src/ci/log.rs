@@ -26,12 +26,15 @@ pub(super) fn skipped(text: &str) -> impl Iterator<Item = String> + use<> {
     lines.collect::<BTreeSet<_>>().into_iter()
 }
 
-/// The tests that failed, each with the first lines it printed. With `--no-fail-fast`, many thousand lines of tests
-/// that passed come behind them.
+/// The tests that failed, each with the first lines it printed, and test programs that a signal ended. With
+/// `--no-fail-fast`, many thousand lines of tests that passed come behind them.
 pub(super) fn failed(text: &str) -> Vec<String> {
     let mut tests = Vec::new();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
+        if line.trim_start().starts_with("process didn't exit successfully: ") {
+            tests.push(line.trim_start().to_owned());
+        }
         let test = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"));
         let Some(test) = test else { continue };
         let mut report = format!("test {test}:");

@@ -40,6 +40,11 @@ fn failed_tests_are_found_in_a_log() {
     let first = "test a::b:\n    thread 'a::b' panicked at src/a.rs:1:1:\n    left: 1";
     assert_eq!(log::failed(log), [first, "test d:\n    Error: \"gone\""]);
     assert!(log::failed("running 1 test\ntest e ... ok\n").is_empty());
+    let ended =
+        "process didn't exit successfully: `target/debug/deps/it` (signal: 1, SIGHUP: hangup)";
+    let log =
+        format!("error: test failed\n\nCaused by:\n  {ended}\n     Running tests/it/main.rs\n");
+    assert_eq!(log::failed(&log), [ended]);
 }
 
 #[test]
