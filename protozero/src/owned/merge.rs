@@ -88,8 +88,8 @@ pub(super) const fn is_large<T>() -> bool {
     core::mem::size_of::<T>() > ON_STACK_BYTES_MAX
 }
 
-/// Lists of at most so many bytes grow by a new allocation and a copy. glibc's `realloc` takes no block from the cache of
-/// its thread, and for a kilobyte it first merges all free blocks.
+/// Lists of at most so many bytes grow by a new allocation and a copy. glibc's `realloc` takes no block from the cache
+/// of its thread, and for a kilobyte it first merges all free blocks.
 const SHORT_LIST_BYTES_MAX: usize = 512;
 
 #[inline(never)]
