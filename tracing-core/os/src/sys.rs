@@ -103,6 +103,20 @@ pub(crate) fn poll<const N: usize>(
     checked(result).map(|_| fds.map(|entry| entry.revents))
 }
 
+/// `pwritev2`: appends what the descriptor takes without waiting, whether or not it is set to wait.
+#[cfg(feature = "service")]
+pub(crate) fn write_now(fd: BorrowedFd<'_>, data: &[u8]) -> io::Result<usize> {
+    let piece = IoSlice::new(data);
+    // Two halves of a position, of which -1 is that of the descriptor. Not every C library has the function.
+    let (here, flags) = (-1 as libc::c_long, libc::RWF_NOWAIT as libc::c_long);
+    let call = libc::SYS_pwritev2;
+    let fd = fd.as_raw_fd() as libc::c_long;
+    // SAFETY: `piece` is one slice of bytes that lives until the call returns, and has the layout of an `iovec`.
+    let count =
+        unsafe { libc::syscall(call, fd, &raw const piece, 1 as libc::c_long, here, here, flags) };
+    usize::try_from(count).map_err(|_| io::Error::last_os_error())
+}
+
 /// `timerfd_create`: a timer of the boot clock, which is readable after it has fired. Calls on it do not block.
 #[cfg(feature = "service")]
 pub(crate) fn timer() -> io::Result<File> {

@@ -44,7 +44,13 @@ mod filter {
         &[libc::SYS_restart_syscall],
         // Files: landlock says which.
         &[libc::SYS_read, libc::SYS_write, libc::SYS_readv, libc::SYS_writev],
-        &[libc::SYS_pread64, libc::SYS_pwrite64, libc::SYS_lseek, libc::SYS_ftruncate],
+        &[
+            libc::SYS_pwritev2,
+            libc::SYS_pread64,
+            libc::SYS_pwrite64,
+            libc::SYS_lseek,
+            libc::SYS_ftruncate,
+        ],
         &[libc::SYS_fallocate, libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_sync_file_range],
         &[libc::SYS_copy_file_range, libc::SYS_sendfile, libc::SYS_splice, libc::SYS_flock],
         &[libc::SYS_statx, libc::SYS_fstat, libc::SYS_newfstatat],

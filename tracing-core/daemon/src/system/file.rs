@@ -12,7 +12,7 @@ use std::time::Duration;
 use abi::error::OsError;
 use abi::sync::{Arc, AtomicBool, Ordering};
 use os::failed;
-use os::poll::wait_writable;
+use os::poll::{wait_writable, write_now};
 
 /// A file that the service appends to: it created the file, or a consumer sent it.
 #[derive(Debug)]
@@ -43,6 +43,9 @@ pub const LOOK_MS: u64 = 200;
 
 /// The smallest room of a pipe that is not full, bytes (`PIPE_BUF`).
 const PIPE_BYTES: usize = 4096;
+
+/// How long a write waits after another process was faster.
+const AGAIN: Duration = Duration::from_millis(1);
 
 /// A write that failed after some of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,14 +116,20 @@ impl OutputFile {
     pub fn append(&self, data: &[u8]) -> Result<(), CutShort> {
         let mut written = 0;
         while let Some(rest) = data.get(written..).filter(|rest| !rest.is_empty()) {
-            match self.writable_part(rest).and_then(|rest| retry(|| (&self.file).write(rest))) {
+            match self.writable_part(rest).and_then(|rest| retry(|| self.write(rest))) {
                 Ok(count @ 1..) => written += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(AGAIN),
                 // A file never takes nothing without an error, but an endless loop would be worse than an error.
                 Ok(0) => return Err(CutShort { written, error: OsError::new("write", libc::EIO) }),
                 Err(error) => return Err(CutShort { written, error: failed("write")(error) }),
             }
         }
         Ok(())
+    }
+
+    fn write(&self, data: &[u8]) -> io::Result<usize> {
+        // The consumer, and whom it gave the file, may write to it, too.
+        if self.may_block { write_now(&self.file, data) } else { (&self.file).write(data) }
     }
 
     /// The part of `data` that one write may take without blocking for ever.

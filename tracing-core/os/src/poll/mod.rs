@@ -5,6 +5,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
+#[cfg(feature = "service")]
+use libc::{ENOSYS, EOPNOTSUPP};
 use libc::{POLLERR, POLLHUP, POLLIN, POLLNVAL, POLLOUT};
 
 use crate::{failed, sys};
@@ -80,6 +82,21 @@ pub fn wait_writable(fd: BorrowedFd<'_>, timeout: Duration) -> io::Result<bool> 
     sys::poll([(fd, POLLOUT)], Some(timeout)).map(|[got]| got != 0)
 }
 
+/// Writes the first bytes of `data` to a pipe or socket that another process may write to, too, and so fill after
+/// [`wait_writable`]: returns how many it takes without waiting, whether or not the descriptor is set to wait.
+///
+/// What cannot be written so waits until it has room: terminals, and pipes before Linux 6.4.
+///
+/// # Errors
+/// `WouldBlock` when it takes none; and those of a write.
+#[cfg(feature = "service")]
+pub fn write_now(mut file: &File, data: &[u8]) -> io::Result<usize> {
+    match sys::write_now(file.as_fd(), data) {
+        Err(error) if matches!(error.raw_os_error(), Some(EOPNOTSUPP | ENOSYS)) => file.write(data),
+        other => other,
+    }
+}
+
 /// Wakes a sleeping thread from another one. Clones wake the same thread.
 #[derive(Clone, Debug)]
 pub struct Wake(Arc<File>);
@@ -111,3 +128,6 @@ impl AsFd for Wake {
         self.0.as_fd()
     }
 }
+
+#[cfg(all(test, feature = "service"))]
+mod tests;

@@ -402,9 +402,10 @@ impl Files {
         let held = match self.hold(id, data.len() as u64) {
             Ok(held) => held,
             Err(error) => {
+                // Before the answer of the write that is cancelled, which does not say why.
+                self.answers.put(id, Err(error));
                 // What was sent before may never be taken.
-                self.abandon(id);
-                return self.answers.put(id, Err(error));
+                return self.abandon(id);
             }
         };
         let write = Job::Write {

@@ -1,0 +1,36 @@
+use std::io::{ErrorKind, Read, pipe};
+use std::os::fd::OwnedFd;
+
+use super::*;
+
+#[test]
+fn a_pipe_that_is_full_does_not_wait() {
+    let (mut reader, writer) = pipe().unwrap();
+    let writer = File::from(OwnedFd::from(writer));
+    if sys::write_now(writer.as_fd(), b"a").is_err() {
+        return skip::test("a_pipe_that_is_full_does_not_wait", "it needs Linux 6.4");
+    }
+    let mut count = 1;
+    let error = loop {
+        match write_now(&writer, &[b'a'; 4096]) {
+            Ok(some) => count += some,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    drop(writer);
+    let mut all = Vec::new();
+    reader.read_to_end(&mut all).unwrap();
+    assert!(all.len() == count && all.iter().all(|byte| *byte == b'a'));
+}
+
+#[test]
+fn what_only_knows_writes_that_wait_is_written_to() {
+    // A terminal's other end.
+    let master = rustix::pty::openpt(rustix::pty::OpenptFlags::RDWR).unwrap();
+    assert_eq!(write_now(&File::from(master), b"abc").unwrap(), 3);
+    assert_eq!(
+        write_now(&File::options().write(true).open("/dev/null").unwrap(), b"abc").unwrap(),
+        3
+    );
+}
