@@ -58,12 +58,12 @@ impl LossScanner {
     const FTRACE_STATS: u32 = 34;
     /// The tag of that.
     const FTRACE_STATS_TAG: [u8; 2] = [0x92, 0x02];
-    /// Where it is in a packet, at the latest: behind a time and its clock. [`may_have_pair`] looks at so many bytes.
-    const FTRACE_STATS_OFF_MAX: usize = size_of::<u128>();
+    /// Where it is in a packet, at the latest: behind a time and its clock.
+    const FTRACE_STATS_OFF_MAX: usize = BEGIN_BYTES;
     const PREVIOUS_PACKET_DROPPED: u32 = 42;
     const TRUSTED_PID: u32 = 79;
-    /// First byte of the tag of that.
-    const DROPPED_TAG: u8 = 0xd0;
+    /// The tag of that.
+    const DROPPED_TAG: [u8; 2] = [0xd0, 0x02];
     /// Packets are missing, without a reason. Current services set it in the first packet of every sequence,
     /// even if nothing is missing.
     const PRESENT: u64 = 1;
@@ -132,8 +132,7 @@ impl LossScanner {
         if !self.seeks_event
             && !self.suffix.is_empty()
             && let Some(own) = packet.strip_suffix(&self.suffix[..])
-            && !own.contains(&Self::DROPPED_TAG)
-            && !(may_have_pair(packet, Self::FTRACE_STATS_TAG) && Self::may_have_ftrace_stats(own))
+            && Self::has_nothing_to_tell(packet, own)
         {
             self.packets += 1;
             return;
@@ -141,10 +140,22 @@ impl LossScanner {
         self.scan_fields(packet);
     }
 
-    /// They are few, and are looked at.
-    fn may_have_ftrace_stats(packet: &[u8]) -> bool {
-        let begin = packet.get(..Self::FTRACE_STATS_OFF_MAX).unwrap_or(packet);
-        begin.windows(2).any(|bytes| bytes == Self::FTRACE_STATS_TAG)
+    /// Whether the `own` fields at the begin of a packet, those of its producer, tell of no gap and are no statistics
+    /// of ftrace. False may be wrong. Almost all packets are so, and are looked at in few instructions.
+    #[inline]
+    fn has_nothing_to_tell(packet: &[u8], own: &[u8]) -> bool {
+        let begin = packet.first_chunk();
+        let is_plain = begin
+            .is_some_and(|begin| !may_have_pair(begin, Self::DROPPED_TAG, Self::FTRACE_STATS_TAG));
+        let rest = own.get(BEGIN_BYTES - 1..).unwrap_or_default();
+        (is_plain || Self::begin_has_nothing_to_tell(own)) && !rest.contains(&Self::DROPPED_TAG[0])
+    }
+
+    #[cold]
+    fn begin_has_nothing_to_tell(own: &[u8]) -> bool {
+        let begin = own.get(..Self::FTRACE_STATS_OFF_MAX).unwrap_or(own);
+        !begin.contains(&Self::DROPPED_TAG[0])
+            && !begin.windows(2).any(|bytes| bytes == Self::FTRACE_STATS_TAG)
     }
 
     #[cold]
@@ -260,19 +271,23 @@ enum Sequence {
     Unknown,
 }
 
-/// Whether these two bytes follow each other in the first 16; true if there are fewer. It takes no loop, as almost no
-/// packet has them. It may be true of others.
+/// The first bytes of a packet, which are looked at together.
+const BEGIN_BYTES: usize = size_of::<u128>();
+
+/// Whether one of two pairs of bytes with the same second byte may be there. It takes no loop. It may be true of
+/// others.
 #[inline]
-fn may_have_pair(packet: &[u8], pair: [u8; 2]) -> bool {
+fn may_have_pair(begin: &[u8; BEGIN_BYTES], one: [u8; 2], other: [u8; 2]) -> bool {
     const EACH: u128 = u128::MAX / 0xff;
-    let Some(bytes) = packet.first_chunk() else { return true };
-    let word = u128::from_le_bytes(*bytes);
-    // The top bit of each byte of `of` that is equal. Subtracting 1 from a byte sets it, if that was zero.
+    debug_assert_eq!(one[1], other[1]);
+    let word = u128::from_le_bytes(*begin);
+    // The top bit of each byte that is equal: subtracting 1 from the difference sets it, if that is zero.
     let equals = |of: u128, byte: u8| {
         let difference = of ^ (EACH * u128::from(byte));
-        difference.wrapping_sub(EACH) & !difference & (EACH << 7)
+        difference.wrapping_sub(EACH) & !difference
     };
-    equals(word, pair[0]) & equals(word >> 8, pair[1]) != 0
+    let pairs = (equals(word, one[0]) | equals(word, other[0])) & equals(word >> 8, one[1]);
+    pairs & (EACH << 7) != 0
 }
 
 /// Reads a file from its beginning. Its offset stays as it is: it is shared with other descriptors.

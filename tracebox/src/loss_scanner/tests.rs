@@ -205,13 +205,23 @@ fn counters_of_rings_are_found() {
         scanner.scan_packet(&packet(Some(TracePacketData::FtraceStats(stats))));
         assert_eq!(scanner.ftrace.lines().len(), 1, "{bits}");
     }
-    let mut packet = [0; 20];
-    for at in 0..15 {
-        packet[at..at + 2].copy_from_slice(b"\x92\x02");
-        assert!(may_have_pair(&packet, *b"\x92\x02"), "{at}");
-        packet[at + 1] = 3;
-        assert!(!may_have_pair(&packet, *b"\x92\x02"), "{at}");
-        packet[at] = 0;
+}
+
+/// Wherever the tags are in what the producer wrote, and with bytes of the service behind it that look like them.
+#[test]
+fn packets_that_may_tell_something_are_looked_at() {
+    for tag in [LossScanner::DROPPED_TAG, LossScanner::FTRACE_STATS_TAG] {
+        for (own_len, at) in (2..40).flat_map(|len| (0..len - 1).map(move |at| (len, at))) {
+            for suffix in [&[][..], &[0; 12], &tag, &[[0; 12].as_slice(), &tag].concat()] {
+                let mut packet = [&vec![1; own_len], suffix].concat();
+                packet[at..at + 2].copy_from_slice(&tag);
+                let own = |packet: &[u8]| packet[..own_len].to_vec();
+                let tells = tag == LossScanner::DROPPED_TAG || at < BEGIN_BYTES - 1;
+                let told = !LossScanner::has_nothing_to_tell(&packet, &own(&packet));
+                assert_eq!(told, tells, "{tag:?} at {at} of {own_len}, before {suffix:?}");
+                packet[at] = 1;
+                assert!(LossScanner::has_nothing_to_tell(&packet, &own(&packet)), "{packet:?}");
+            }
+        }
     }
-    assert!(may_have_pair(&packet[..15], *b"\x92\x02"), "who knows");
 }

@@ -218,11 +218,14 @@ impl<'i> ReadProgress<'i> {
     }
 
     /// So many more bytes were read. `false`: an interruption asks to give up.
+    #[inline]
     fn goes_on(&mut self, bytes: usize) -> bool {
         self.bytes += bytes as u64;
-        if self.bytes - self.checked_at <= CHECK_BYTES {
-            return true;
-        }
+        self.bytes - self.checked_at <= CHECK_BYTES || self.check()
+    }
+
+    #[cold]
+    fn check(&mut self) -> bool {
         self.checked_at = self.bytes;
         self.given_up = (self.options.check_interrupts)();
         let is_shown = self.line.is_enabled() && self.options.shows_progress;

@@ -74,7 +74,7 @@ impl RunService for Inner {
     fn drive(&self) -> Option<Duration> {
         let mut engine = lock(&self.engine);
         self.wake.clear();
-        engine.run_turn();
+        engine.run_turn(clock::boot_ns());
         engine.check_queues();
         let due = engine.due_ns()?;
         Some(Duration::from_nanos(due.saturating_sub(clock::boot_ns())))

@@ -23,7 +23,7 @@ use crate::buffer::{ChunkMeta, ChunkPatches, Patch, TraceBuffer};
 use crate::limits;
 use crate::work::Piece;
 use abi::ids::{BufferId, ChunkId, WriterId};
-use abi::map::BlockMap;
+use abi::map::{BlockMap, BlockSet};
 use abi::shm::{ChunkHeader, LOSS_MARK_CHUNK_IDX, SmbReader};
 
 /// Takes chunks of producers into buffers, committed or scraped, and counts what it refuses.
@@ -43,6 +43,27 @@ pub(crate) struct ChunkIntake {
     patches: Vec<Patch>,
     /// See [`take_dropped`](Self::take_dropped).
     dropped: BlockMap<BufferId, u64>,
+    /// See [`take_rings_written`](Self::take_rings_written).
+    rings_written: BlockSet<BufferId>,
+}
+
+/// How much was refused, by reason.
+pub(crate) type Refused = [(Reason, u64); 2];
+
+/// What a chunk changed in its buffer.
+#[derive(Clone, Copy)]
+pub(crate) struct Copied {
+    /// Records that it removed there.
+    evicted: u64,
+    /// A quarter of the ring was written.
+    has_quarters: bool,
+}
+
+impl Copied {
+    /// What that cost, but for the bytes.
+    pub(crate) fn cost(self) -> u64 {
+        self.evicted.saturating_mul(limits::WORK_PER_EVICTED)
+    }
 }
 
 fn count(counter: &mut u64, by: usize) {
@@ -104,12 +125,24 @@ impl ChunkIntake {
         std::mem::take(&mut self.dropped)
     }
 
+    /// The rings of which chunks of commits since the last call filled another quarter.
+    pub(crate) fn take_rings_written(&mut self) -> BlockSet<BufferId> {
+        std::mem::take(&mut self.rings_written)
+    }
+
     /// How much was refused so far that its producer had no right to, or that broke the protocol.
-    pub(crate) fn refused_counts(&self) -> [(Reason, u64); 2] {
+    pub(crate) fn refused_counts(&self) -> Refused {
         [
             (Reason::ChunksRefused, self.chunks_refused),
             (Reason::PatchesRefused, self.patches_refused),
         ]
+    }
+
+    /// Whether commits lost something, or filled a quarter of a ring, since that much was refused.
+    pub(crate) fn has_news(&self, refused: Refused) -> bool {
+        self.refused_counts() != refused
+            || !self.dropped.is_empty()
+            || !self.rings_written.is_empty()
     }
 
     /// Bytes kept for copying.
@@ -154,8 +187,11 @@ impl ChunkIntake {
         let len = payload.len();
         let copied = copy_to_buffer(producer, buffer, header, complete, payload, buffers, out);
         self.note_copied(copied.map(drop));
-        let evicted = copied.unwrap_or(0).saturating_mul(limits::WORK_PER_EVICTED);
-        evicted.saturating_add(len as u64)
+        let Ok(copied) = copied else { return len as u64 };
+        if copied.has_quarters {
+            self.rings_written.insert(buffer);
+        }
+        copied.cost().saturating_add(len as u64)
     }
 
     /// Takes a chunk out of the memory of its producer, if it is there. The payload is in `scratch` then.
@@ -315,7 +351,7 @@ fn buffer_of<'a>(
     buffers.get_mut(id).ok_or(Refusal::Gone)
 }
 
-/// Puts a copied chunk into a buffer. Returns how many records it removed there.
+/// Puts a copied chunk into a buffer.
 pub(crate) fn copy_to_buffer(
     producer: &mut Producer,
     buffer_id: BufferId,
@@ -324,7 +360,7 @@ pub(crate) fn copy_to_buffer(
     payload: &[u8],
     buffers: &mut Buffers,
     out: &mut EffectQueue,
-) -> Result<u64, Refusal> {
+) -> Result<Copied, Refusal> {
     let buffer = buffer_of(producer, buffer_id, buffers, out)?;
     if let Some(registered) = producer.writers.get(&header.writer).copied()
         && registered != buffer_id
@@ -347,5 +383,6 @@ pub(crate) fn copy_to_buffer(
     };
     let before = buffer.evicted();
     buffer.copy_chunk(&meta, payload);
-    Ok(buffer.evicted().saturating_sub(before))
+    let evicted = buffer.evicted().saturating_sub(before);
+    Ok(Copied { evicted, has_quarters: buffer.has_quarters() })
 }

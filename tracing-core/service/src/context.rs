@@ -2,7 +2,7 @@
 //! out, and the steps that follow.
 
 use super::accounts::{Accounts, User};
-use super::effect_queue::EffectQueue;
+use super::effect_queue::{Caller, EffectQueue};
 use super::matching::{MatchCost, RegexBudget};
 use super::step::Step;
 use super::timers::{Clock, Timer, Timers};
@@ -117,6 +117,18 @@ impl Context {
     /// Adds a step behind those that were added since [`take_steps`](Self::take_steps).
     pub(crate) fn then(&mut self, step: Step) {
         self.steps.push(step);
+    }
+
+    /// Adds the step that answers a call with success, if the peer waits for an answer.
+    pub(crate) fn succeed(&mut self, caller: Caller) {
+        if caller.call.is_some() {
+            self.then(Step::ReplySuccess(caller));
+        }
+    }
+
+    /// Whether there is no such step.
+    pub(crate) fn has_no_steps(&self) -> bool {
+        self.steps.is_empty()
     }
 
     /// The steps that were added, in that order.

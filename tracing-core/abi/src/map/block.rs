@@ -190,7 +190,11 @@ impl<K: Ord, V> BlockMap<K, V> {
         K: Borrow<Q>,
     {
         let first = |block: &Vec<(K, V)>| block[0].0.borrow() <= key;
-        let block = self.blocks.partition_point(first).saturating_sub(1);
+        // Most maps have one block.
+        let block = match self.blocks.len() {
+            0 | 1 => 0,
+            _ => self.blocks.partition_point(first).saturating_sub(1),
+        };
         let entries = self.blocks.get(block).map_or(&[][..], Vec::as_slice);
         let found = entries.binary_search_by(|(other, _)| other.borrow().cmp(key));
         found.map(|at| (block, at)).map_err(|at| (block, at))

@@ -27,29 +27,49 @@ pub const fn contains_word_and(whole: usize, off: usize, other_off: usize, len: 
     contains_word(whole, off) && other_off >= off + 4 && contains(whole, other_off, len)
 }
 
-/// A part of a copy: of one byte, or of eight.
+/// Words of a [line](Part::Line).
+pub const LINE_WORDS: usize = 8;
+
+/// A part of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// One byte.
     Byte,
     /// Eight bytes, whose offset in the memory is a multiple of eight.
     Word,
+    /// [`LINE_WORDS`] such words: a loop over few long parts copies faster than one over many words, because the
+    /// processor has loads of several cache lines under way. It need not begin at a line of the cache.
+    Line,
+}
+
+impl Part {
+    /// How many bytes it has.
+    #[inline(always)]
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::Byte => 1,
+            Self::Word => 8,
+            Self::Line => 8 * LINE_WORDS,
+        }
+    }
 }
 
 /// Calls `copy` with the parts of a copy of the `len` bytes at `off`, in order: single bytes until the source is
-/// aligned to eight, then eight at a time, then the rest. Positions count from `off`.
+/// aligned to eight, then lines, then words, then the rest. Positions count from `off`.
 #[inline(always)]
 pub fn parts(off: usize, len: usize, mut copy: impl FnMut(usize, Part)) {
     let head = (off.wrapping_neg() & 7).min(len);
     let mut at: usize = 0;
     while at < len {
         // No sum exceeds `len`. That is too hard for the optimiser, so a checked sum would cost time.
-        if at >= head && len - at >= 8 {
-            copy(at, Part::Word);
-            at = at.wrapping_add(8);
-        } else {
-            copy(at, Part::Byte);
-            at = at.wrapping_add(1);
-        }
+        let left = len - at;
+        let part = match at >= head {
+            true if left >= Part::Line.bytes() => Part::Line,
+            true if left >= Part::Word.bytes() => Part::Word,
+            _ => Part::Byte,
+        };
+        copy(at, part);
+        at = at.wrapping_add(part.bytes());
     }
 }

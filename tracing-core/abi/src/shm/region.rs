@@ -31,7 +31,7 @@ use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
 use std::os::fd::BorrowedFd;
 
-use crate::shm::bounds::{self, Part};
+use crate::shm::bounds::{self, LINE_WORDS, Part};
 use crate::shm::layout::{PAGE_UNIT_BYTES, ShmError};
 use crate::shm::rights::Rights;
 use crate::shm::words::{Bytes, ChunkBytes};
@@ -271,6 +271,13 @@ impl Region {
             // SAFETY: in bounds: `out` has space for `len` bytes, reserved above.
             let to = unsafe { to.add(at) };
             match part {
+                Part::Line => {
+                    // SAFETY: a line is an array of words, for each of which holds what holds for a word.
+                    let line: &[AtomicU64; LINE_WORDS] = unsafe { from.cast().as_ref() };
+                    let values = line.each_ref().map(|word| word.load(Ordering::Relaxed));
+                    // SAFETY: writable for all of them, as in `to`; the vector is ours alone.
+                    unsafe { to.cast::<[u64; LINE_WORDS]>().write_unaligned(values) };
+                }
                 Part::Word => {
                     // SAFETY: eight bytes, aligned: `off + at` is a multiple of 8, the start one of 4096 (R2);
                     // otherwise as in `from`.

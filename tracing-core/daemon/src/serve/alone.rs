@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 
 use super::engine::Engine;
 use abi::error::OsError;
+use os::clock;
 use os::poll::{Alarm, Interest, Wake, wait_for};
 use service::ServiceConfig;
 
@@ -37,7 +38,7 @@ impl Alone {
                 self.engine.wake.clear();
             }
             self.engine.counters.count_wake(usize::from(why.readable) + usize::from(why.woken));
-            self.engine.run_turn();
+            self.engine.run_turn(clock::boot_ns());
             // Replies are in the mailboxes of their clients already.
             self.engine.dirty.clear();
         }

@@ -126,18 +126,19 @@ impl Daemon {
             ready.clear();
             let timeout = self.set_alarm()?;
             self.poller.wait(&mut ready, timeout)?;
-            let began_ns = clock::mono_ns();
-            self.engine.watched_turn.begin(began_ns);
+            let now = clock::now();
+            let began_ns = now.mono_ns;
+            self.engine.begin_turn(now);
             self.descriptors.begin_turn(began_ns);
             self.call_meter.begin_turn(began_ns);
             self.engine.counters.count_wake(ready.len());
             self.serve(&mut ready, began_ns);
             self.resume_waiting();
-            self.engine.run_turn();
+            self.engine.run_turn(now.boot_ns);
             self.cut_stuck();
             self.unreceived.close_received(clock::boot_ns);
             self.resume_accepting();
-            self.flush(clock::mono_ns());
+            self.flush(None);
             if let Some(slow) = self.engine.watched_turn.end(clock::mono_ns()) {
                 self.engine.counters.count_slow_turn();
                 self.engine.log(slow.who, LogLevel::Info, &slow.line);
@@ -160,7 +161,7 @@ impl Daemon {
             wait_for(fd, Interest::READ, wake, left)?;
             Ok(signals.as_mut().is_some_and(|signals| signals.take() > 0))
         });
-        self.flush(TIME_UNLIMITED);
+        self.flush(Some(TIME_UNLIMITED));
         result
     }
 
@@ -168,6 +169,10 @@ impl Daemon {
     /// setting a timer of the kernel that fires at once costs more than many a turn.
     fn set_alarm(&mut self) -> Result<Option<Duration>, OsError> {
         let due_ns = self.due_ns();
+        // As after most turns. It fires by itself.
+        if self.alarm.is_set_to(due_ns) {
+            return Ok(None);
+        }
         if due_ns.is_some_and(|due_ns| due_ns <= clock::boot_ns()) {
             return Ok(Some(Duration::ZERO));
         }
@@ -429,12 +434,17 @@ impl Daemon {
         }
     }
 
-    /// Sends queued replies until that took long since `began_ns`, at least to one connection. The others come first in
-    /// the next turn.
-    pub(super) fn flush(&mut self, began_ns: u64) {
+    /// Sends queued replies until that took long since `began_ns`, at least to one connection; none: since now. The
+    /// others come first in the next turn.
+    pub(super) fn flush(&mut self, began_ns: Option<u64>) {
         // An empty queue makes the service fill it again. That is sent in the next turn, or one consumer would keep
         // the loop busy.
         let mut dirty = self.take_dirty().into_iter();
+        let began_ns = match began_ns {
+            Some(began_ns) => began_ns,
+            None if dirty.len() > 1 => clock::mono_ns(),
+            None => TIME_UNLIMITED,
+        };
         while let Some(client) = dirty.next() {
             self.send(client);
             if dirty.len() > 0 && clock::mono_ns().saturating_sub(began_ns) > SERVE_NS {

@@ -26,7 +26,7 @@ use abi::ids::ClientId;
 use abi::ipc::Rejected;
 use abi::map::{BlockMap, BlockSet};
 use abi::sync::Arc;
-use abi::time::BootTime;
+use abi::time::{BootTime, Now};
 use os::clock::Deadline;
 use os::poll::Wake;
 use os::thread::{self, Scheduling};
@@ -74,6 +74,8 @@ pub(crate) struct Engine {
     pub(super) own: OwnUser,
     /// Whose input is being handled.
     about: Option<ConnectionUser>,
+    /// The time at which the turn began, for the first input from a socket: most turns have one.
+    began: Option<Now>,
     machine_name: String,
 }
 
@@ -113,7 +115,15 @@ impl Engine {
             #[cfg(feature = "host")]
             counted: None,
             about: None,
+            began: None,
         }
+    }
+
+    /// A turn of the loop begins.
+    #[cfg(feature = "host")]
+    pub(super) fn begin_turn(&mut self, now: Now) {
+        self.began = Some(now);
+        self.watched_turn.begin(now.mono_ns);
     }
 
     pub(crate) fn inbox(&self) -> &Arc<Inbox> {
@@ -126,8 +136,10 @@ impl Engine {
         service_ns.into_iter().chain(self.logger.due_ns()).min()
     }
 
-    /// Handles everything but sockets: clients of this process, answers of files, timers.
-    pub(crate) fn run_turn(&mut self) {
+    /// Handles everything but sockets: clients of this process, answers of files, and timers that were due at `now_ns`,
+    /// boot time.
+    pub(crate) fn run_turn(&mut self, now_ns: u64) {
+        self.began = None;
         #[cfg(feature = "host")]
         self.handle_mapped_requests();
         #[cfg(feature = "host")]
@@ -135,7 +147,7 @@ impl Engine {
         self.take_local();
         // Files with threads wake the loop for later answers, so that peers are handled in between.
         while self.process_file_answers(clock::mono_ns) && self.files.have_no_threads() {}
-        if self.service.poll_timeout().is_some_and(|due| due.as_ns() <= clock::boot_ns()) {
+        if self.service.poll_timeout().is_some_and(|due| due.as_ns() <= now_ns) {
             let now = clock::now();
             #[cfg(feature = "host")]
             self.watched_turn.task(now.mono_ns, Task::Timers, None);
@@ -309,7 +321,7 @@ impl Engine {
     /// The same; `about` is told where the input names a connection that is gone.
     pub(super) fn handle_input_about(&mut self, about: Option<ConnectionUser>, input: Input) {
         self.about = about;
-        let now = clock::now();
+        let now = self.began.take().unwrap_or_else(clock::now);
         #[cfg(feature = "host")]
         self.watched_turn.task(now.mono_ns, Task::of(&input), about);
         if let Input::ConsumerRequest { request: ConsumerRequest::QueryServiceState(_), .. } = input

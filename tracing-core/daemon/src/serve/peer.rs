@@ -48,6 +48,14 @@ impl Link {
         }
     }
 
+    /// Whether nothing has to be sent or changed after requests were handled.
+    pub(super) fn is_settled(&mut self) -> bool {
+        match self {
+            Self::Socket(link) => link.is_settled(),
+            Self::Custom(_) | Self::Local(_) => false,
+        }
+    }
+
     /// The protocol state, unless the connection is local.
     pub(crate) fn host(&mut self) -> Option<&mut HostLink> {
         match self {

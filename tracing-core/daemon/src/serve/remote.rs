@@ -77,6 +77,16 @@ pub(super) enum Event {
     Identity(PeerIdentity),
 }
 
+impl Event {
+    /// Who the peer says it is.
+    pub(super) fn identity(&self) -> Option<&PeerIdentity> {
+        match self {
+            Self::Identity(identity) => Some(identity),
+            Self::Producer { .. } | Self::Consumer { .. } => None,
+        }
+    }
+}
+
 impl SocketLink {
     /// A connection that `poller` does not wait for yet.
     pub(super) fn new(
@@ -161,6 +171,17 @@ impl SocketLink {
                 Err(Disconnect::PeerLeft)
             }
         }
+    }
+
+    /// Whether sending would change nothing: no reply waits, the poller waits for what it should, and the account is
+    /// right. So it is after a commit, and most requests are commits.
+    pub(super) fn is_settled(&mut self) -> bool {
+        let kept = self.host.memory();
+        !self.host.has_replies()
+            && !self.host.undrained
+            && self.host.wanted() == self.interest
+            && !self.call_time.has_slow()
+            && self.slot.as_ref().is_none_or(|slot| slot.keeps(kept))
     }
 
     /// Puts what the connection keeps on the account of its user.

@@ -8,7 +8,7 @@ use super::peer::{Link, PeerConnection};
 use super::port_kind::{Disconnect, PortKind};
 use super::producer_memory::{HeldRequest, MappedRequest};
 use super::remote::{Event, HostLink};
-use super::user::PeerUser;
+use super::user::{ConnectionUser, PeerUser};
 use crate::limits::{CONNECTIONS_PER_TURN, DECODED_BYTES_AT_ONCE, REQUESTS_PER_TURN, SERVE_NS};
 use crate::system::closer::PeerFd;
 use abi::ids::{ClientId, FileId};
@@ -17,6 +17,18 @@ use abi::shm::Region;
 use os::clock;
 use os::poll::Ready;
 use service::{Input, ProducerRequest};
+
+/// What a peer asks for, and what it cost to find that out.
+struct Taken {
+    event: Option<Event>,
+    user: PeerUser,
+    /// The service knows the connection.
+    announced: bool,
+    /// Frames that the transport answered by itself.
+    refused: u64,
+    /// What was decoded, if the peer pays for it now.
+    bytes: usize,
+}
 
 impl Engine {
     /// Closes connections of custom transports whose peer does not read its replies.
@@ -135,32 +147,27 @@ impl Engine {
     pub(crate) fn process_events(&mut self, client: ClientId) {
         let mut left = REQUESTS_PER_TURN.max(1);
         while left > 0
-            && !self.producer_memory.has(client)
-            && !self.service.is_busy(client)
-            && self.service.may_decode(client)
-            && let Some(host) = self.peers.get_mut(&client).and_then(|peer| peer.link.host())
-            && (host.write_closed || !host.is_paused())
-            && host.has_events()
+            && let Some(Taken { event, user, announced, refused, bytes }) = self.take_event(client)
         {
-            let event = host.poll_event();
-            let refused = host.take_refused();
-            let mut bytes = 0;
-            if refused > 0 || host.decoded() >= DECODED_BYTES_AT_ONCE {
-                // The peer pays for them; binds are few. Its request waits if that is too much.
-                bytes = host.take_decoded();
+            if refused > 0 || bytes > 0 {
                 self.handle_input(Input::FramesDecoded { client, refused, bytes });
             }
             if let Some(event) = event {
-                self.handle_event(client, event);
+                if !announced {
+                    self.announce_late(client, event.identity());
+                }
+                self.handle_event(ConnectionUser { client, user }, event);
             }
             let cost = (refused as usize).saturating_add(bytes / DECODED_BYTES_AT_ONCE);
             left = left.saturating_sub(1).saturating_sub(cost);
         }
-        self.dirty.insert(client);
+        let Some(peer) = self.peers.get_mut(&client) else { return };
+        if !peer.link.is_settled() {
+            self.dirty.insert(client);
+        }
         if self.producer_memory.has(client) {
             return;
         }
-        let Some(peer) = self.peers.get_mut(&client) else { return };
         let waits =
             |host: &mut HostLink| host.has_events() && (host.write_closed || !host.is_paused());
         if peer.link.host().is_some_and(waits) {
@@ -171,6 +178,28 @@ impl Engine {
         } else if let Some(reason) = peer.ended.take() {
             self.end_connection(client, &reason);
         }
+    }
+
+    /// Takes the next request of a peer; none if the peer has to wait.
+    fn take_event(&mut self, client: ClientId) -> Option<Taken> {
+        if self.producer_memory.has(client)
+            || self.service.is_busy(client)
+            || !self.service.may_decode(client)
+        {
+            return None;
+        }
+        let peer = self.peers.get_mut(&client)?;
+        let (user, announced) = (peer.user, peer.announced);
+        let host = peer.link.host()?;
+        if !host.has_events() || !host.write_closed && host.is_paused() {
+            return None;
+        }
+        let event = host.poll_event();
+        let refused = host.take_refused();
+        // The peer pays for them; binds are few. Its request waits if that is too much.
+        let pays = refused > 0 || host.decoded() >= DECODED_BYTES_AT_ONCE;
+        let bytes = if pays { host.take_decoded() } else { 0 };
+        Some(Taken { event, user, announced, refused, bytes })
     }
 
     /// The connection is over. It ends once all that its peer sent before is handled.
@@ -184,12 +213,12 @@ impl Engine {
         self.process_events(client);
     }
 
-    fn handle_event(&mut self, client: ClientId, event: Event) {
+    fn handle_event(&mut self, about: ConnectionUser, event: Event) {
+        let client = about.client;
         match event {
-            // An AF_UNIX peer is announced already, so a forged identity changes nothing.
-            Event::Identity(identity) => self.announce_late(client, Some(&identity)),
+            // The peer is announced already. A forged identity of an AF_UNIX peer changes nothing.
+            Event::Identity(_) => {}
             Event::Producer { call, request, fd } => {
-                self.announce_late(client, None);
                 let is_first = self.takes_memory(client, &request);
                 match fd.filter(|_| is_first) {
                     Some(fd) => {
@@ -199,15 +228,15 @@ impl Engine {
                         self.handle_mapped_requests();
                     }
                     None => {
-                        let region = None;
-                        self.handle_input(Input::ProducerRequest { client, call, request, region });
+                        let input = Input::ProducerRequest { client, call, request, region: None };
+                        self.handle_input_about(Some(about), input);
                     }
                 }
             }
             Event::Consumer { call, request, fd } => {
-                self.announce_late(client, None);
                 let file = fd.and_then(|fd| self.adopt_file(client, fd));
-                self.handle_input(Input::ConsumerRequest { client, call, request, file });
+                let input = Input::ConsumerRequest { client, call, request, file };
+                self.handle_input_about(Some(about), input);
             }
         }
     }

@@ -29,17 +29,22 @@ impl Alarm {
         Ok(Self { timer: sys::timer().map_err(failed("timerfd_create"))?, at_ns: None })
     }
 
+    /// Whether [`set`](Self::set) would leave it as it is.
+    #[must_use]
+    pub fn is_set_to(&self, at_ns: Option<u64>) -> bool {
+        match (at_ns, self.at_ns) {
+            (Some(new), Some(old)) => new.abs_diff(old) <= ALARM_SLACK_NS,
+            (new, old) => new == old,
+        }
+    }
+
     /// Sets the alarm to `at_ns`, boot time, and forgets the time before. A time in the past wakes at once, `None`
     /// never. The alarm may be [`ALARM_SLACK_NS`] early or late.
     ///
     /// # Errors
     /// None in practice.
     pub fn set(&mut self, at_ns: Option<u64>) -> Result<(), OsError> {
-        let same = match (at_ns, self.at_ns) {
-            (Some(new), Some(old)) => new.abs_diff(old) <= ALARM_SLACK_NS,
-            (new, old) => new == old,
-        };
-        if same {
+        if self.is_set_to(at_ns) {
             return Ok(());
         }
         // Zero would mean never.

@@ -182,7 +182,7 @@ impl Accounts {
     /// Whether the memory of this user's producers is read in copies.
     #[inline]
     pub(crate) fn is_distrusted(&self, user: User) -> bool {
-        self.distrust_of(user).is_some()
+        self.distrusts && self.distrust_of(user).is_some()
     }
 
     /// A producer of this user named memory without data: what the service touches of its memory stays on its account
@@ -196,7 +196,7 @@ impl Accounts {
     /// Whether what the service touches of this user's memory stays on its account.
     #[inline]
     pub(crate) fn is_caught(&self, user: User) -> bool {
-        self.distrust_of(user) == Some(Distrust::Caught)
+        self.distrusts && self.distrust_of(user) == Some(Distrust::Caught)
     }
 
     #[inline]

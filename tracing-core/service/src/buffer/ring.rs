@@ -82,17 +82,21 @@ impl Common {
         }
     }
 
+    /// Whether [`take_quarters`](Self::take_quarters) would return some.
+    #[inline]
+    pub(super) fn has_quarters(&self) -> bool {
+        let written = self.stats.bytes_written.saturating_sub(self.quarter_at);
+        self.policy == Policy::Ring && written >= (self.stats.buffer_size / 4).max(1)
+    }
+
     /// How many quarters of a ring were written since this last returned some.
     pub(super) fn take_quarters(&mut self) -> u64 {
-        if self.policy != Policy::Ring {
+        if !self.has_quarters() {
             return 0;
         }
         let written = self.stats.bytes_written.saturating_sub(self.quarter_at);
-        let quarters = written.checked_div(self.stats.buffer_size / 4).unwrap_or(0);
-        if quarters > 0 {
-            self.quarter_at = self.stats.bytes_written;
-        }
-        quarters
+        self.quarter_at = self.stats.bytes_written;
+        written.checked_div(self.stats.buffer_size / 4).unwrap_or(0)
     }
 
     /// The write position moves on by `len` bytes, or as many to the begin of the memory.

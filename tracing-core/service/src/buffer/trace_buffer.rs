@@ -114,6 +114,12 @@ impl TraceBuffer {
             w => w.add_refused(of))
     }
 
+    /// Whether [`take_quarters`](Self::take_quarters) would return some.
+    #[inline]
+    pub(crate) fn has_quarters(&self) -> bool {
+        self.common().has_quarters()
+    }
+
     /// How many quarters of a ring chunks filled since this last returned some.
     pub(crate) fn take_quarters(&mut self) -> u64 {
         self.common_mut().take_quarters()

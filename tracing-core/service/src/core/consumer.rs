@@ -42,8 +42,7 @@ impl Service {
         let before = self.cx.peer_work();
         self.run_consumer_request(caller, request, file, left);
         self.run_steps();
-        self.charge(owner, self.cx.peer_work().saturating_sub(before));
-        self.forget_decoded(owner);
+        self.end_request(owner, self.cx.peer_work().saturating_sub(before));
     }
 
     /// A consumer has received what was sent to it. Its answers go on behind its requests that wait.
@@ -325,7 +324,7 @@ impl Service {
         if let Some(session) = session {
             self.cx.then(step(session));
         }
-        self.cx.then(Step::ReplySuccess(caller));
+        self.cx.succeed(caller);
     }
 
     /// Answers a call. The reply to these methods has no room for the error: the log has.

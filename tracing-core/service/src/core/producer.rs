@@ -2,6 +2,7 @@
 
 use super::Service;
 use crate::buffer::TraceBuffer;
+use crate::commit::Refused;
 use crate::data_sources::Unregistered;
 use crate::effect_queue::Caller;
 use crate::ids::SourceId;
@@ -16,9 +17,9 @@ use crate::session::{clear, set_up, start, stop};
 use crate::step::Step;
 use crate::triggers;
 use crate::work::{NewSource, Piece, Todo, WorkOwner};
-use abi::ids::{BufferId, CallId, ClientId, FlushId, InstanceId, ProducerId};
+use abi::ids::{CallId, ClientId, FlushId, InstanceId, ProducerId};
 use abi::shm::Region;
-use protos::{CommitDataRequest, CommitDataRequestChunksToMove, DataSourceDescriptor};
+use protos::{CommitDataRequest, DataSourceDescriptor};
 
 impl Service {
     pub(super) fn handle_producer_request(
@@ -58,8 +59,7 @@ impl Service {
         let before = cx.peer_work();
         self.run_request(id, call, request, left);
         self.run_steps();
-        self.charge(WorkOwner::Producer(id), self.cx.peer_work().saturating_sub(before));
-        self.forget_decoded(WorkOwner::Producer(id));
+        self.end_request(WorkOwner::Producer(id), self.cx.peer_work().saturating_sub(before));
     }
 
     /// Does what a producer asks for, as far as `left` allows.
@@ -130,7 +130,7 @@ impl Service {
             // The reply comes after all effects of earlier requests.
             Request::Sync(_) | Request::InitializeConnection(_) => {}
         }
-        cx.then(Step::ReplySuccess(caller));
+        cx.succeed(caller);
     }
 
     /// Sets a new registration up for the sessions that want it, as far as `left` allows. One that was refused is put
@@ -161,7 +161,7 @@ impl Service {
             }
         }
         let Some(producer) = producers.get_mut(id) else { return };
-        cx.then(Step::ReplySuccess(Caller { client: producer.client, call }));
+        cx.succeed(Caller { client: producer.client, call });
     }
 
     /// Removes the instances of a data source that a producer does not offer any more, as far as `left` allows.
@@ -172,7 +172,7 @@ impl Service {
         if !all {
             return producer.work.todo.push_front(Todo::Remove(call, name));
         }
-        self.cx.then(Step::ReplySuccess(Caller { client: producer.client, call }));
+        self.cx.succeed(Caller { client: producer.client, call });
     }
 
     /// Activates triggers from the one at `from` on, with what is matched of that, as far as `left` allows.
@@ -192,7 +192,7 @@ impl Service {
         if let Some(next) = next {
             return producer.work.todo.push_front(Todo::Triggers(call, names, next, matches));
         }
-        cx.then(Step::ReplySuccess(Caller { client: producer.client, call }));
+        cx.succeed(Caller { client: producer.client, call });
     }
 
     /// The connection of a producer is closed; by us, if there is a reason.
@@ -236,6 +236,30 @@ impl Service {
         let piece = Piece { from, work_end: cx.work.saturating_add(left) };
         let before = self.commits.refused_counts();
         let next = self.commits.commit(producer, &request, piece, &mut self.buffers, cx);
+        let producer = match self.commits.has_news(before) {
+            false => producer,
+            true => {
+                self.handle_commit_news(id, before);
+                let Some(producer) = self.producers.get_mut(id) else { return };
+                producer
+            }
+        };
+        let cx = &mut self.cx;
+        if let Some(next) = next {
+            return producer.work.todo.push_front(Todo::Commit(call, Box::new(request), next));
+        }
+        if let Some(flush) = request.flush_request_id.filter(|flush| *flush != 0) {
+            producer.gaps.note_told();
+            cx.then(Step::FlushAcked { producer: id, upto: FlushId::new(flush) });
+        }
+        cx.succeed(Caller { client, call });
+    }
+
+    /// Puts into ledgers what a commit lost. Producers may be asked to clear their incremental state if it wrote a
+    /// quarter of a ring. `before`: what had been refused before the commit.
+    fn handle_commit_news(&mut self, id: ProducerId, before: Refused) {
+        let cx = &mut self.cx;
+        let Some(producer) = self.producers.get_mut(id) else { return };
         for ((reason, count), (_, before)) in self.commits.refused_counts().into_iter().zip(before)
         {
             if count > before {
@@ -250,33 +274,10 @@ impl Service {
                 session.add_loss(Loss { amount, ..producer.loss(Reason::Dropped) }, cx);
             }
         }
-        let moves = &request.chunks_to_move;
-        let moved = from..next.unwrap_or(moves.len()).min(moves.len());
-        self.request_clears_of_rings(moves.get(moved).unwrap_or_default());
-        let (Some(producer), cx) = (self.producers.get_mut(id), &mut self.cx) else { return };
-        if let Some(next) = next {
-            return producer.work.todo.push_front(Todo::Commit(call, Box::new(request), next));
-        }
-        if let Some(flush) = request.flush_request_id.filter(|flush| *flush != 0) {
-            producer.gaps.note_told();
-            cx.then(Step::FlushAcked { producer: id, upto: FlushId::new(flush) });
-        }
-        cx.then(Step::ReplySuccess(Caller { client, call }));
-    }
-
-    /// Chunks were put into rings. Notes each quarter of a ring that was written: producers may be asked to clear their
-    /// incremental state then.
-    fn request_clears_of_rings(&mut self, chunks: &[CommitDataRequestChunksToMove]) {
-        let targets = chunks.iter().map(|chunk| chunk.target_buffer.unwrap_or(0));
-        let mut last = None;
-        for target in targets.filter(|target| last.replace(*target) != Some(*target)) {
-            let id = BufferId::new(target as u16);
-            let quarters = self.buffers.get_mut(id).map_or(0, TraceBuffer::take_quarters);
-            if quarters > 0
-                && let Some(session) = self.sessions.of_buffer(id)
-            {
-                let (producers, cx) = (&mut self.producers, &mut self.cx);
-                clear::handle_ring_written(session, (id, quarters), producers, cx);
+        for ring in self.commits.take_rings_written() {
+            let quarters = self.buffers.get_mut(ring).map_or(0, TraceBuffer::take_quarters);
+            if let Some(session) = self.sessions.of_buffer(ring) {
+                clear::handle_ring_written(session, (ring, quarters), &mut self.producers, cx);
             }
         }
     }

@@ -13,7 +13,15 @@ use abi::ids::{FlushId, SessionId};
 
 impl Service {
     /// Runs all steps, and those that follow from them.
+    #[inline]
     pub(super) fn run_steps(&mut self) {
+        // As after most commits.
+        if !self.cx.has_no_steps() || !self.steps.is_empty() {
+            self.run_all_steps();
+        }
+    }
+
+    fn run_all_steps(&mut self) {
         loop {
             // The steps that the last one added come before those that wait, in their order.
             self.steps.extend(self.cx.take_steps().rev());

@@ -108,11 +108,22 @@ impl Service {
         }
     }
 
+    /// Charges a peer what its request has cost. Nothing that was decoded is kept for it, unless it waits.
+    pub(super) fn end_request(&mut self, owner: WorkOwner, work: u64) {
+        let per_peer = self.work_queue.per_peer;
+        let Some(of) = self.work_of(owner) else { return };
+        of.spend(work);
+        if of.decoded > 0 || of.must_wait(per_peer) {
+            self.queue_if_exhausted(owner);
+            self.forget_decoded(owner);
+        }
+    }
+
     /// Nothing that was decoded is kept for a peer, unless it waits.
-    pub(super) fn forget_decoded(&mut self, owner: WorkOwner) {
+    fn forget_decoded(&mut self, owner: WorkOwner) {
         let done = self.work_of(owner).filter(|work| !work.is_queued && work.decoded > 0);
-        let less = done.map(Work::take_counted);
-        if let (Some(less), Some(user)) = (less, self.user_of(owner)) {
+        let Some(less) = done.map(Work::take_counted) else { return };
+        if let Some(user) = self.user_of(owner) {
             self.work_queue.release(user, less);
         }
     }

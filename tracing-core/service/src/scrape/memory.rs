@@ -4,7 +4,7 @@
 //! that is gone, or whose user is distrusted, pages are [copied](Producer::copy_untouched) before they are looked at.
 
 use crate::buffers::Buffers;
-use crate::commit::{ChunkIntake, copy_to_buffer};
+use crate::commit::{ChunkIntake, Copied, copy_to_buffer};
 use crate::context::Context;
 use crate::limits;
 use crate::producers::{Producer, Producers};
@@ -168,7 +168,7 @@ impl ChunkIntake {
             let (payload, out) = (&self.scratch, &mut cx.out);
             let copied = copy_to_buffer(producer, buffer, header, complete, payload, buffers, out);
             self.note_discarded(copied.is_err());
-            cx.spend(copied.unwrap_or(0).saturating_mul(limits::WORK_PER_EVICTED));
+            cx.spend(copied.map_or(0, Copied::cost));
         }
         !found.has_more()
     }

@@ -6,7 +6,7 @@ use core::hint::black_box;
 use crate::any;
 use crate::ids::{BufferId, ChunkId, WriterId};
 use crate::memory::{Memory, page_size};
-use crate::shm::bounds::{self, Part};
+use crate::shm::bounds;
 use crate::shm::header::{ChunkFlags, ChunkHeader, ChunkState, Packets, PageWord};
 use crate::shm::layout::Layout;
 use crate::shm::lengths;
@@ -89,8 +89,7 @@ pub fn copies() -> usize {
     let (off, len) = (any(), any());
     let mut sum = 0;
     bounds::parts(off, len, |at, part| {
-        let bytes = if part == Part::Word { 8 } else { 1 };
-        assert!(at < len && bytes <= len - at, "a part lies in its copy");
+        assert!(at < len && part.bytes() <= len - at, "a part lies in its copy");
         sum ^= black_box(at);
     });
     sum

@@ -367,6 +367,11 @@ impl Slot {
         self.is_large
     }
 
+    /// Whether that is what it keeps on its account.
+    pub(super) fn keeps(&self, bytes: usize) -> bool {
+        bytes.saturating_sub(CONNECTION_BYTES_FREE) == self.kept
+    }
+
     /// The connection keeps so many bytes now. False if it adds to what is too much for its user, or for all.
     pub(super) fn keep(&mut self, bytes: usize) -> bool {
         let now = bytes.saturating_sub(CONNECTION_BYTES_FREE);

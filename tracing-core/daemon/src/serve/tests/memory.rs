@@ -82,8 +82,8 @@ fn finish(daemon: &mut ManualDaemon) {
     while daemon.inner().engine.producer_memory.mapper().pending() > 0 {
         std::thread::yield_now();
     }
-    daemon.inner().engine.run_turn();
-    daemon.inner().flush(TIME_UNLIMITED);
+    daemon.inner().engine.run_turn(os::clock::boot_ns());
+    daemon.inner().flush(Some(TIME_UNLIMITED));
 }
 
 #[test]
@@ -97,8 +97,8 @@ fn requests_wait_until_the_memory_is_mapped() {
     };
     assert!(receive() > 0, "the answer to its first frame");
     for _ in 0..3 {
-        daemon.inner().engine.run_turn();
-        daemon.inner().flush(TIME_UNLIMITED);
+        daemon.inner().engine.run_turn(os::clock::boot_ns());
+        daemon.inner().flush(Some(TIME_UNLIMITED));
     }
     assert_eq!(receive(), 0);
     assert!(!daemon.inner().engine.fairness.has_backlog(), "the loop sleeps");
@@ -120,7 +120,7 @@ fn a_producer_that_leaves_ends_when_its_memory_is_mapped() {
     let mut ready = Vec::new();
     for _ in 0..2 {
         daemon.serve(&keys, TIME_UNLIMITED);
-        daemon.inner().engine.run_turn();
+        daemon.inner().engine.run_turn(os::clock::boot_ns());
         ready.clear();
         daemon.inner().poller.wait(&mut ready, Some(Duration::ZERO)).unwrap();
     }
@@ -144,7 +144,7 @@ fn a_producer_that_is_cut_while_its_memory_is_mapped_keeps_its_place() {
     daemon.inner().engine.producer_memory.mapper().unmap(1, Busy(ends));
     drop(end);
     while daemon.inner().engine.producer_memory.has(client) {
-        daemon.inner().engine.run_turn();
+        daemon.inner().engine.run_turn(os::clock::boot_ns());
         std::thread::yield_now();
     }
     // What was sent to it keeps the place of its socket until it is received.
@@ -176,7 +176,7 @@ fn memory_that_the_service_needs_keeps_its_place() {
     wait_for_sockets(&mut daemon);
     assert_eq!(held(&mut daemon), 1);
     while daemon.inner().engine.producer_memory.has_places() {
-        daemon.inner().engine.run_turn();
+        daemon.inner().engine.run_turn(os::clock::boot_ns());
     }
     finish(&mut daemon);
     assert_eq!(held(&mut daemon), 0);

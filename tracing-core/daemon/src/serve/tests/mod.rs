@@ -256,7 +256,7 @@ impl ManualDaemon {
     fn serve(&mut self, keys: &[u64], began_ns: u64) {
         let ready = |key: &u64| os::poll::Ready { key: *key, readable: true, writable: false };
         self.inner().serve(&mut keys.iter().map(ready).collect(), began_ns);
-        self.inner().flush(TIME_UNLIMITED);
+        self.inner().flush(Some(TIME_UNLIMITED));
     }
 
     fn keys(&mut self) -> Vec<u64> {

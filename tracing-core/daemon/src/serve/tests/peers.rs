@@ -31,7 +31,7 @@ fn connections_of_a_user_keep_so_much_together() {
             for key in daemon.keys() {
                 daemon.inner().read(ClientId::new(key));
             }
-            daemon.inner().flush(TIME_UNLIMITED);
+            daemon.inner().flush(Some(TIME_UNLIMITED));
         }
         clients.push(client);
     }
@@ -77,8 +77,8 @@ fn replies_to_a_producer_do_not_fill_its_socket() {
         rest = &rest[client.send(&[IoSlice::new(rest)], None).unwrap()..];
         daemon.inner().read(id);
         while daemon.inner().engine.host(id).unwrap().has_events() {
-            daemon.inner().engine.run_turn();
-            daemon.inner().flush(TIME_UNLIMITED);
+            daemon.inner().engine.run_turn(os::clock::boot_ns());
+            daemon.inner().flush(Some(TIME_UNLIMITED));
         }
     }
     let wanted = daemon.inner().engine.host(id).unwrap().wanted();

@@ -56,10 +56,10 @@ fn a_turn_handles_the_requests_of_so_many_connections() {
     let waiting = |engine: &mut Engine| {
         clients.iter().filter(|client| engine.host(**client).unwrap().has_events()).count()
     };
-    engine.run_turn();
+    engine.run_turn(os::clock::boot_ns());
     assert!(waiting(&mut engine) >= 10);
     while waiting(&mut engine) > 0 {
-        engine.run_turn();
+        engine.run_turn(os::clock::boot_ns());
     }
     let served: BTreeSet<_> = engine.peers.values().map(|peer| peer.served).collect();
     assert_eq!(served.len(), clients.len(), "each was served at a time of its own");
@@ -96,7 +96,7 @@ fn few_large_requests_of_a_user_are_decoded_at_a_time() {
     let at_first = waiting(&mut engine);
     assert!((8..32).contains(&at_first), "{at_first} of 32 are not decoded");
     while waiting(&mut engine) > 0 {
-        engine.run_turn();
+        engine.run_turn(os::clock::boot_ns());
     }
 }
 
@@ -134,7 +134,7 @@ fn a_flood_of_requests_takes_several_turns() {
     engine.process_events(client);
     let mut turns = 1;
     while engine.host(client).unwrap().has_events() {
-        engine.run_turn();
+        engine.run_turn(os::clock::boot_ns());
         turns += 1;
     }
     assert_eq!(turns, 4);
@@ -157,7 +157,7 @@ fn large_requests_take_several_turns() {
     engine.process_events(client);
     let mut turns = 1;
     while engine.host(client).unwrap().has_events() {
-        engine.run_turn();
+        engine.run_turn(os::clock::boot_ns());
         turns += 1;
     }
     // Each costs as much as 17 small ones.
@@ -181,7 +181,7 @@ fn a_turn_sends_to_so_many_connections() {
     daemon.inner().serve(&mut keys.iter().map(ready).collect(), TIME_UNLIMITED);
     for turns in 1..=clients.len() {
         daemon.inner().engine.wake.clear();
-        daemon.inner().flush(time_used_up());
+        daemon.inner().flush(Some(time_used_up()));
         assert!(
             daemon.inner().engine.wake.clear() || turns == clients.len(),
             "the rest has its turn"
@@ -192,7 +192,7 @@ fn a_turn_sends_to_so_many_connections() {
         assert!(daemon.inner().engine.dirty.iter().count() + 1 >= clients.len());
         daemon.inner().engine.dirty = keys.iter().map(|key| ClientId::new(*key)).collect();
     }
-    daemon.inner().flush(TIME_UNLIMITED);
+    daemon.inner().flush(Some(TIME_UNLIMITED));
     assert!(daemon.inner().engine.dirty.iter().next().is_none());
 }
 

@@ -91,14 +91,14 @@ fn a_user_that_waits_is_sent_nothing() {
     let ready = |key: &u64| os::poll::Ready { key: *key, readable: true, writable: false };
     world.daemon.inner().serve(&mut keys.iter().map(ready).collect(), TIME_UNLIMITED);
     world.wait();
-    world.daemon.inner().flush(TIME_UNLIMITED);
+    world.daemon.inner().flush(Some(TIME_UNLIMITED));
     assert_eq!(world.answered(), [false, true]);
     world.serve_ready();
     assert_eq!(world.answered(), [false, false]);
     assert_eq!(world.ready(), [], "room wakes nobody");
     world.daemon.inner().resume_waiting();
-    world.daemon.inner().engine.run_turn();
-    world.daemon.inner().flush(TIME_UNLIMITED);
+    world.daemon.inner().engine.run_turn(os::clock::boot_ns());
+    world.daemon.inner().flush(Some(TIME_UNLIMITED));
     assert_eq!(world.answered(), [true, false]);
 }
 
@@ -112,7 +112,7 @@ fn replies_are_queued_for_a_user_that_waits() {
     let key = world.keys[0];
     world.daemon.inner().engine.host(key).unwrap().receive(BIND, None).unwrap();
     world.daemon.inner().engine.process_events(key);
-    world.daemon.inner().flush(TIME_UNLIMITED);
+    world.daemon.inner().flush(Some(TIME_UNLIMITED));
     assert!(world.link(0).host.wanted().write, "something is queued");
     world.daemon.inner().resume_waiting();
     world.serve_ready();
@@ -130,7 +130,7 @@ fn the_queue_of_a_user_that_waits_has_a_limit() {
     }
     let key = world.keys[0];
     world.daemon.inner().engine.dirty.insert(key);
-    world.daemon.inner().flush(TIME_UNLIMITED);
+    world.daemon.inner().flush(Some(TIME_UNLIMITED));
     assert_eq!(world.daemon.server.handle().stats().cut_slow, 1);
 }
 
@@ -145,9 +145,9 @@ fn no_request_of_a_user_that_waits_is_handled() {
     }
     world.wait();
     let turn = |world: &mut World| {
-        world.daemon.inner().engine.run_turn();
+        world.daemon.inner().engine.run_turn(os::clock::boot_ns());
         world.daemon.inner().engine.wake.clear();
-        world.daemon.inner().flush(TIME_UNLIMITED);
+        world.daemon.inner().flush(Some(TIME_UNLIMITED));
         (world.answered(), world.daemon.inner().engine.wake.clear())
     };
     assert_eq!(turn(&mut world), (vec![false, true], false));
@@ -181,7 +181,7 @@ fn nothing_more_is_sent_after_a_call_that_took_long() {
         world.daemon.inner().engine.process_events(key);
     }
     world.link(0).call_time.add(1_000_000, 0);
-    world.daemon.inner().flush(TIME_UNLIMITED);
+    world.daemon.inner().flush(Some(TIME_UNLIMITED));
     assert_eq!(world.answered(), [false, true]);
     assert!(world.daemon.inner().engine.fairness.must_wait(SLOW));
 }

@@ -48,6 +48,15 @@ const TASKS: [Task; 6] = [
     Task::Timers,
 ];
 
+// They are stored as their positions.
+const _: () = {
+    let mut index = 0;
+    while index < TASKS.len() {
+        assert!(TASKS[index] as usize == index);
+        index += 1;
+    }
+};
+
 impl Task {
     pub(super) fn of(input: &Input) -> Self {
         match input {
@@ -118,7 +127,7 @@ impl Shared {
                 (client.get(), u64::from(uid) + 2)
             }
         };
-        let task = TASKS.iter().position(|task| *task == busy.task).unwrap_or(0) as u64;
+        let task = busy.task as u64;
         let client = client & ((1 << CLIENT_BITS) - 1);
         self.task.store(task << CLIENT_BITS | client, Ordering::Relaxed);
         self.user.store(user, Ordering::Relaxed);
@@ -184,7 +193,7 @@ impl WatchedTurn {
     /// The loop goes to sleep. Returns the turn if it took long.
     pub(super) fn end(&mut self, now_ns: u64) -> Option<SlowTurn> {
         self.close(now_ns);
-        self.shared.since_ns.store(0, Ordering::SeqCst);
+        self.shared.since_ns.store(0, Ordering::Release);
         let took_ns = now_ns.saturating_sub(self.began_ns);
         (took_ns > SLOW_NS).then(|| {
             let (ms, longest_ms) = (took_ns / 1_000_000, self.longest_ns / 1_000_000);
