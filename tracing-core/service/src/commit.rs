@@ -55,7 +55,7 @@ pub(crate) type Refused = [(Reason, u64); 2];
 pub(crate) struct Copied {
     /// Records that it removed there.
     evicted: u64,
-    /// A quarter of the ring was written.
+    /// A quarter of the ring or more was written since `take_quarters` last returned some.
     has_quarters: bool,
 }
 
@@ -138,7 +138,8 @@ impl ChunkIntake {
         ]
     }
 
-    /// Whether commits lost something, or filled a quarter of a ring, since that much was refused.
+    /// Whether more was refused than `refused`, or [`take_dropped`](Self::take_dropped) or
+    /// [`take_rings_written`](Self::take_rings_written) would return something.
     pub(crate) fn has_news(&self, refused: Refused) -> bool {
         self.refused_counts() != refused
             || !self.dropped.is_empty()

@@ -126,7 +126,7 @@ impl Context {
         }
     }
 
-    /// Whether there is no such step.
+    /// Whether no step was added since [`take_steps`](Self::take_steps).
     pub(crate) fn has_no_steps(&self) -> bool {
         self.steps.is_empty()
     }

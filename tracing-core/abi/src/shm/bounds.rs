@@ -38,7 +38,7 @@ pub enum Part {
     /// Eight bytes, whose offset in the memory is a multiple of eight.
     Word,
     /// [`LINE_WORDS`] such words: a loop over few long parts copies faster than one over many words, because the
-    /// processor has loads of several cache lines under way. It need not begin at a line of the cache.
+    /// processor then loads several cache lines at the same time. It need not begin at a line of the cache.
     Line,
 }
 

@@ -1,7 +1,7 @@
 //! The memory of a shared memory buffer, and the only unsafe code of this crate.
 //!
-//! The only references to shared memory are `&AtomicU32`, `&AtomicU64` and `&AtomicU8`; they are made here
-//! and used at once. A peer may change any byte at any time. So no value read is trusted, and bytes that
+//! The only references to shared memory are `&AtomicU32`, `&AtomicU64`, arrays of that, and `&AtomicU8`; they are made
+//! here and used at once. A peer may change any byte at any time. So no value read is trusted, and bytes that
 //! are needed twice are copied first. A [`WritableChunk`](super::WritableChunk) also lends a raw pointer to
 //! a protozero stream, which makes no reference of it.
 //!
@@ -256,7 +256,7 @@ impl Region {
         Some(byte.load(Ordering::Relaxed))
     }
 
-    /// Appends the `len` bytes at `off` to `out`, word by word. False, and nothing appended, if not all of
+    /// Appends the `len` bytes at `off` to `out`, in [`bounds::parts`]. False, and nothing appended, if not all of
     /// them are inside the region.
     ///
     /// A peer may store while the copy runs, so the caller checks the copy before it uses it.

@@ -166,10 +166,11 @@ impl Daemon {
     }
 
     /// Sets the alarm to when the next timer is due. Returns how long to wait at most: not at all if one is due now, as
-    /// setting a timer of the kernel that fires at once costs more than many a turn.
+    /// setting a timer of the kernel that fires at once costs more than many a turn. An alarm that is set to that time
+    /// already has fired, or will.
     fn set_alarm(&mut self) -> Result<Option<Duration>, OsError> {
         let due_ns = self.due_ns();
-        // As after most turns. It fires by itself.
+        // As after most turns.
         if self.alarm.is_set_to(due_ns) {
             return Ok(None);
         }
@@ -240,6 +241,7 @@ impl Daemon {
                 }
             }
         }
+        self.engine.forget_begin();
     }
 
     // ------------------------------------------------------------ connections
@@ -434,8 +436,8 @@ impl Daemon {
         }
     }
 
-    /// Sends queued replies until that took long since `began_ns`, at least to one connection; none: since now. The
-    /// others come first in the next turn.
+    /// Sends queued replies until that took long since `began_ns`, at least to one connection. Without
+    /// `began_ns` the time counts from now. The others come first in the next turn.
     pub(super) fn flush(&mut self, began_ns: Option<u64>) {
         // An empty queue makes the service fill it again. That is sent in the next turn, or one consumer would keep
         // the loop busy.

@@ -74,7 +74,7 @@ pub(crate) struct Engine {
     pub(super) own: OwnUser,
     /// Whose input is being handled.
     about: Option<ConnectionUser>,
-    /// The time at which the turn began, for the first input from a socket: most turns have one.
+    /// The time at which the turn began: that of the first input, if no other connection was served before it.
     began: Option<Now>,
     machine_name: String,
 }
@@ -136,6 +136,12 @@ impl Engine {
         service_ns.into_iter().chain(self.logger.due_ns()).min()
     }
 
+    /// Time has passed since the turn began.
+    #[cfg(feature = "host")]
+    pub(super) fn forget_begin(&mut self) {
+        self.began = None;
+    }
+
     /// Handles everything but sockets: clients of this process, answers of files, and timers that were due at `now_ns`,
     /// boot time.
     pub(crate) fn run_turn(&mut self, now_ns: u64) {
@@ -147,7 +153,7 @@ impl Engine {
         self.take_local();
         // Files with threads wake the loop for later answers, so that peers are handled in between.
         while self.process_file_answers(clock::mono_ns) && self.files.have_no_threads() {}
-        if self.service.poll_timeout().is_some_and(|due| due.as_ns() <= now_ns) {
+        if self.service.is_due(now_ns) {
             let now = clock::now();
             #[cfg(feature = "host")]
             self.watched_turn.task(now.mono_ns, Task::Timers, None);
@@ -318,7 +324,7 @@ impl Engine {
         self.handle_input_about(about, input);
     }
 
-    /// The same; `about` is told where the input names a connection that is gone.
+    /// The same, for a connection that is known, or that is gone.
     pub(super) fn handle_input_about(&mut self, about: Option<ConnectionUser>, input: Input) {
         self.about = about;
         let now = self.began.take().unwrap_or_else(clock::now);

@@ -28,7 +28,8 @@ pub struct OutputFile {
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Cancels. A write that runs ends with an error within [`LOOK_MS`] milliseconds.
+    /// Cancels. A write that runs ends with an error within [`LOOK_MS`] milliseconds; but what another process fills at
+    /// the same time may wait for its reader: see [`write_now`].
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -118,7 +119,9 @@ impl OutputFile {
         while let Some(rest) = data.get(written..).filter(|rest| !rest.is_empty()) {
             match self.writable_part(rest).and_then(|rest| retry(|| self.write(rest))) {
                 Ok(count @ 1..) => written += count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(AGAIN),
+                Err(error) if self.may_block && error.kind() == ErrorKind::WouldBlock => {
+                    std::thread::sleep(AGAIN);
+                }
                 // A file never takes nothing without an error, but an endless loop would be worse than an error.
                 Ok(0) => return Err(CutShort { written, error: OsError::new("write", libc::EIO) }),
                 Err(error) => return Err(CutShort { written, error: failed("write")(error) }),
@@ -128,7 +131,7 @@ impl OutputFile {
     }
 
     fn write(&self, data: &[u8]) -> io::Result<usize> {
-        // The consumer, and whom it gave the file, may write to it, too.
+        // Another process may have filled it: the consumer, or one that has the file from it.
         if self.may_block { write_now(&self.file, data) } else { (&self.file).write(data) }
     }
 

@@ -211,6 +211,14 @@ impl Service {
         self.cx.timers.next(&self.cx.now)
     }
 
+    /// Whether [`handle_timeout`](Self::handle_timeout) is to be called at `now_ns`, boot time, or at the time of the
+    /// last input if that is later: what waits for no time is due then.
+    #[must_use]
+    pub fn is_due(&self, now_ns: u64) -> bool {
+        let now_ns = now_ns.max(self.cx.now.boot_ns);
+        self.poll_timeout().is_some_and(|due| due.as_ns() <= now_ns)
+    }
+
     /// True once all sessions ended and their files are closed: a daemon that is told to stop waits for this after
     /// [`end_sessions`](Self::end_sessions).
     #[must_use]

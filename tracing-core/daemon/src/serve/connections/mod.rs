@@ -367,7 +367,7 @@ impl Slot {
         self.is_large
     }
 
-    /// Whether that is what it keeps on its account.
+    /// Whether [`keep`](Self::keep) would change nothing.
     pub(super) fn keeps(&self, bytes: usize) -> bool {
         bytes.saturating_sub(CONNECTION_BYTES_FREE) == self.kept
     }

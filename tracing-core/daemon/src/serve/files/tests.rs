@@ -407,6 +407,28 @@ fn a_write_that_was_cancelled_writes_nothing() {
     assert_eq!(file.share().unwrap().1, 6);
 }
 
+/// The poller says that such a file takes a write, and the write finds no room: so it is with a pipe that another
+/// process was faster to fill.
+#[test]
+fn a_file_that_others_filled_is_written_to_when_it_has_room() {
+    use rustix::event::{EventfdFlags, eventfd};
+    let counter = || {
+        let mut file = File::from(eventfd(0, EventfdFlags::NONBLOCK).unwrap());
+        std::io::Write::write_all(&mut file, &(u64::MAX - 2).to_ne_bytes()).unwrap();
+        (file.try_clone().unwrap(), OutputFile::from_fd(file.into()))
+    };
+    let two = 2_u64.to_ne_bytes();
+    let (mut full, output) = counter();
+    let written = std::thread::spawn(move || output.append(&two));
+    std::io::Read::read_exact(&mut full, &mut [0; 8]).unwrap();
+    assert_eq!(written.join().unwrap(), Ok(()));
+    let (_full, output) = counter();
+    let cancel = output.cancel();
+    let written = std::thread::spawn(move || output.append(&two));
+    cancel.set();
+    assert_eq!(written.join().unwrap().unwrap_err().error.errno, libc::ECANCELED);
+}
+
 /// A consumer may cut its file while it is copied.
 #[test]
 fn a_file_that_is_shorter_than_it_was_is_an_error() {

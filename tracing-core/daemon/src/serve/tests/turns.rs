@@ -14,6 +14,40 @@ fn connect_producer(engine: &mut Engine) -> ClientId {
     client
 }
 
+/// A producer that activates so many triggers without a name.
+fn connect_with_names(engine: &mut Engine, names: usize) -> ClientId {
+    let invoke = |method: u8, args: &[u8]| {
+        let mut invoke = vec![0x08, 1, 0x10, method, 0x1a];
+        protozero::wire::write::append_varint(&mut invoke, args.len() as u64);
+        invoke.extend(args);
+        let mut frame = vec![0x10, 2, 0x2a];
+        protozero::wire::write::append_varint(&mut frame, invoke.len() as u64);
+        frame.extend(invoke);
+        [&(frame.len() as u32).to_le_bytes()[..], &frame].concat()
+    };
+    let client = connect_producer(engine);
+    let names = invoke(10, &[0x0a, 0].repeat(names));
+    let bytes = [BIND, &invoke(1, b"\x1a\x01p"), &names].concat();
+    engine.host(client).unwrap().receive(&bytes, None).unwrap();
+    engine.process_events(client);
+    client
+}
+
+/// What waits in the service is due at the time of the last input, which comes after the beginning of the turn.
+#[test]
+fn a_turn_does_what_waits_after_a_later_input() {
+    let mut engine = engine();
+    connect_with_names(&mut engine, 40_000);
+    assert!(engine.service.has_work());
+    let began_ns = os::clock::boot_ns();
+    for _ in 0..10_000 {
+        let other = connect_producer(&mut engine);
+        engine.end_connection(other, &Disconnect::PeerLeft);
+        engine.run_turn(began_ns);
+    }
+    assert!(!engine.service.has_work());
+}
+
 /// A turn has an end in number and in time, whatever is ready.
 #[test]
 fn a_turn_serves_so_many_connections() {
@@ -70,26 +104,8 @@ fn a_turn_handles_the_requests_of_so_many_connections() {
 #[test]
 fn few_large_requests_of_a_user_are_decoded_at_a_time() {
     const NAMES: usize = 40_000;
-    let invoke = |method: u8, args: &[u8]| {
-        let mut invoke = vec![0x08, 1, 0x10, method, 0x1a];
-        protozero::wire::write::append_varint(&mut invoke, args.len() as u64);
-        invoke.extend(args);
-        let mut frame = vec![0x10, 2, 0x2a];
-        protozero::wire::write::append_varint(&mut frame, invoke.len() as u64);
-        frame.extend(invoke);
-        [&(frame.len() as u32).to_le_bytes()[..], &frame].concat()
-    };
     let mut engine = engine();
-    let clients: Vec<_> = (0..32)
-        .map(|_| {
-            let client = connect_producer(&mut engine);
-            let names = invoke(10, &[0x0a, 0].repeat(NAMES));
-            let bytes = [BIND, &invoke(1, b"\x1a\x01p"), &names].concat();
-            engine.host(client).unwrap().receive(&bytes, None).unwrap();
-            engine.process_events(client);
-            client
-        })
-        .collect();
+    let clients: Vec<_> = (0..32).map(|_| connect_with_names(&mut engine, NAMES)).collect();
     let waiting = |engine: &mut Engine| {
         clients.iter().filter(|client| engine.host(**client).unwrap().has_events()).count()
     };

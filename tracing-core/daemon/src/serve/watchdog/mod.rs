@@ -48,7 +48,7 @@ const TASKS: [Task; 6] = [
     Task::Timers,
 ];
 
-// They are stored as their positions.
+// A task is stored as a number: its position.
 const _: () = {
     let mut index = 0;
     while index < TASKS.len() {
