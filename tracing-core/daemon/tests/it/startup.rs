@@ -156,7 +156,7 @@ fn what_is_recorded_before_the_service_runs_is_in_the_trace() {
 /// The memory cannot be shared, and chunks travel by value.
 #[test]
 fn startup_tracing_over_tcp() {
-    check(&crate::own_tcp_address(20_002));
+    check(&crate::own_tcp_address(20_003));
 }
 
 /// All of the shared memory is full of discarded chunks, and is free again for the session after that.

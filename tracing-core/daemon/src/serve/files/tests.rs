@@ -442,7 +442,7 @@ fn a_file_that_is_shorter_than_it_was_is_an_error() {
 /// Without threads the caller does the work, and has the answer at once.
 #[test]
 fn a_file_without_a_thread_is_created_by_its_caller() {
-    let path = std::env::temp_dir().join(format!("created-{}", std::process::id()));
+    let path = std::env::temp_dir().join(format!("created-alone-{}", std::process::id()));
     let mut files = Files::new(Wake::new().unwrap(), OwnUser::new(OWN_UID), false);
     let text = path.to_str().unwrap().to_owned();
     files.create(NewFile { token: ShellToken::new(1), path: text, uid: 7, rights: Rights::Daemon });
