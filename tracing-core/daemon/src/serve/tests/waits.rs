@@ -242,7 +242,7 @@ fn a_connection_whose_calls_take_long_is_cut() {
     let mut world = World::new("waits-cut");
     world.bind();
     for _ in 0..2 {
-        world.link(0).call_time.add(20_000_000, 0);
+        world.link(0).call_time.add(20_000_000, os::clock::mono_ns());
         world.link(0).call_time.take_owed();
     }
     world.serve_ready();
