@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 /// The number of the mutant.
@@ -25,10 +26,8 @@ fn is_chosen(number: usize) -> bool {
 
 fn reached(number: usize) {
     thread_local!(static KNOWN: RefCell<BTreeSet<usize>> = const { RefCell::new(BTreeSet::new()) });
-    static FILE: OnceLock<Option<std::fs::File>> = OnceLock::new();
-    let open = |path| std::fs::File::options().append(true).create(true).open(path).ok();
-    let Some(mut file) = FILE.get_or_init(|| std::env::var_os(REACHED).and_then(open)).as_ref()
-    else {
+    static LIST: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let Some(list) = LIST.get_or_init(|| std::env::var_os(REACHED).map(PathBuf::from)) else {
         return;
     };
     // What runs when a thread ends is reached without a name.
@@ -36,7 +35,9 @@ fn reached(number: usize) {
     if is_new != Ok(false) {
         let thread = std::thread::current();
         let name = thread.name().unwrap_or_default();
-        let _ = file.write_all(format!("{number} {name}\n").as_bytes());
+        // Opened anew each time: some threads have descriptors of their own, and close those that they do not need.
+        let file = std::fs::File::options().append(true).create(true).open(list);
+        let _ = file.and_then(|mut f| f.write_all(format!("{number} {name}\n").as_bytes()));
     }
 }
 
