@@ -159,8 +159,9 @@ fn users_that_take_what_there_is() {
         std::fs::set_permissions(directory.join(name), all).unwrap();
     }
     let service = InProcessService::run(server).unwrap();
-    let attack = Attack::start(&directory);
+    let mut attack = Attack::start(&directory);
     while !directory.join("done").exists() {
+        assert!(attack.0.try_wait().unwrap().is_none(), "the other program has ended");
         std::thread::yield_now();
     }
     assert_alive(&directory);

@@ -275,6 +275,8 @@ fn columns_have_the_switches_of_single_events() {
     let compact = |enabled| {
         move |config: &mut FtraceConfig| {
             config.ftrace_events = strings(&["sched/sched_switch"]);
+            // The switches of all programs have room, also while a machine is busy.
+            config.buffer_size_kb = Some(16 * 1024);
             config.compact_sched = Some(FtraceConfigCompactSchedConfig {
                 enabled: Some(enabled),
                 ..Default::default()

@@ -49,6 +49,9 @@ use crate::track::process;
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long the end of a process may wait for a lock that other threads have for a moment each.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(100);
+/// How often it tries at least: on a busy machine there are few tries in that time, and a thread that waits for a
+/// processor keeps its lock.
+const LOCK_TRIES: u32 = 100;
 /// How long the end of a process may wait until the sessions inside it have ended and have written the rest of their
 /// files, and as long again for a service that is told to end at once.
 #[cfg(feature = "in-process")]
@@ -104,13 +107,17 @@ extern "C" fn at_exit() {
 /// The lock, unless another thread keeps it: such a thread may wait for this one.
 pub(super) fn lock_at_exit() -> Option<MutexGuard<'static, Runtime>> {
     let deadline = Deadline::after(Some(LOCK_TIMEOUT));
+    let mut tries = 0;
     loop {
         match RUNTIME.try_lock() {
             Ok(runtime) => return Some(runtime),
             Err(TryLockError::Poisoned(runtime)) => return Some(runtime.into_inner()),
             Err(TryLockError::WouldBlock) => {}
         }
-        deadline.left().filter(|left| !left.is_zero())?;
+        tries += 1;
+        if tries >= LOCK_TRIES && deadline.left().is_none_or(|left| left.is_zero()) {
+            return None;
+        }
         std::thread::yield_now();
     }
 }

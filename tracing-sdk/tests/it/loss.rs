@@ -330,12 +330,22 @@ pub(crate) fn with_one_chunk(session: &Session, work: impl FnOnce(&dyn Fn())) {
     });
 }
 
-/// Writes until an event of the calling thread is lost.
-fn lose_one() {
+/// Writes until an event of the calling thread is lost. Returns a time before that event.
+fn lose_one() -> u64 {
     let (text, before) = ("x".repeat(20_000), lost_events());
-    while lost_events() == before {
+    loop {
+        let begin_ns = os::clock::boot_ns();
         instant!(LOSS, "large", text = text.as_str());
+        if lost_events() != before {
+            return begin_ns;
+        }
     }
+}
+
+/// Whether the thread may have asked for memory again since [`lose_one`], which it does after a millisecond: then it
+/// was interrupted, and the test says nothing.
+fn has_asked_again(lost_ns: u64) -> bool {
+    os::clock::boot_ns() - lost_ns >= 1_000_000
 }
 
 /// The events of the calling thread, without those that fill the memory.
@@ -371,6 +381,11 @@ fn stopped(session: &Session) -> Vec<u8> {
 /// close it.
 #[test]
 fn a_lost_end_is_written_later() {
+    while !lost_end_is_written_later() {}
+}
+
+/// False if the thread was interrupted.
+fn lost_end_is_written_later() -> bool {
     let _small = Small::new(16);
     let config = protos::TrackEventConfig {
         enabled_categories: vec!["loss".to_owned()],
@@ -380,24 +395,28 @@ fn a_lost_end_is_written_later() {
     };
     let config = Config::new().buffer_kb(1024, Fill::Ring).track_event_config(config);
     let session = started(&config);
-    let (mut before, mut after, lost) = (0, 0, lost_events());
+    let (mut before, mut after, mut is_late, lost) = (0, 0, false, lost_events());
     with_one_chunk(&session, |release| {
         let outer = slice!(LOSS, "outer");
         let on_track = slice!(LOSS, "on a track", track = Track::named("lost end"));
         let inner = slice!(LOSS, "inner");
         let innermost = slice!(LOSS, "innermost");
-        lose_one();
+        let lost_ns = lose_one();
         before = os::clock::boot_ns();
         drop(innermost);
         tracing_sdk::end!(inner, sent = 1);
         drop(on_track);
         after = os::clock::boot_ns();
+        is_late = has_asked_again(lost_ns);
         // No memory: they stay late. The next event looks for a chunk again.
         tracing_sdk::flush();
         release();
         instant!(LOSS, "between");
         drop(outer);
     });
+    if is_late {
+        return false;
+    }
     assert_eq!(lost_events() - lost, 1, "ends are not lost");
     let events = own_events(&stopped(&session), "begin loss outer");
     assert_eq!(
@@ -421,60 +440,82 @@ fn a_lost_end_is_written_later() {
         _ => None,
     };
     assert_eq!([track(4), track(5), track(6)], [None, None, track(1)]);
+    true
 }
 
 /// A thread that ends, or is flushed, writes the ends of its slices that found no memory.
 #[test]
 fn a_lost_end_is_the_last_event_of_its_thread() {
-    let body = |session: &Session, is_flushed: bool| {
-        with_one_chunk(session, |release| {
+    for is_flushed in [true, false] {
+        while !lost_end_is_the_last_event(is_flushed) {}
+    }
+}
+
+/// False if the thread was interrupted.
+fn lost_end_is_the_last_event(is_flushed: bool) -> bool {
+    let _small = Small::new(16);
+    let (session, lost) = (started(&config(Fill::Ring)), lost_events());
+    let body = || {
+        let mut is_late = false;
+        with_one_chunk(&session, |release| {
             let slice = slice!(LOSS, "slice");
-            lose_one();
+            let lost_ns = lose_one();
             drop(slice);
+            is_late = has_asked_again(lost_ns);
             release();
             if is_flushed {
                 tracing_sdk::flush();
             }
         });
+        is_late
     };
-    for is_flushed in [true, false] {
-        let _small = Small::new(16);
-        let (session, lost) = (started(&config(Fill::Ring)), lost_events());
-        std::thread::scope(|scope| {
-            // A join also waits for values of the thread.
-            scope.spawn(|| body(&session, is_flushed)).join().expect("no panic");
-        });
-        let events = own_events(&stopped(&session), "begin loss slice");
-        assert_eq!(texts(&events), ["begin loss slice", "end"]);
-        assert_eq!(lost_events() - lost, 1);
+    // A join also waits for values of the thread.
+    if std::thread::scope(|scope| scope.spawn(body).join().expect("no panic")) {
+        return false;
     }
+    let events = own_events(&stopped(&session), "begin loss slice");
+    assert_eq!(texts(&events), ["begin loss slice", "end"]);
+    assert_eq!(lost_events() - lost, 1);
+    true
 }
 
 /// An end that its session can no longer get is lost.
 #[test]
 fn a_lost_end_is_counted_when_its_session_has_ended() {
+    while !lost_end_is_counted() {}
+}
+
+/// False if the thread was interrupted.
+fn lost_end_is_counted() -> bool {
     let _small = Small::new(16);
     let (session, lost) = (started(&config(Fill::Ring)), lost_events());
     let (done, ended) = (Barrier::new(2), Barrier::new(2));
-    let mut lost_before = 0;
+    let (mut lost_before, mut is_late) = (0, false);
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
+            let mut is_late = false;
             with_one_chunk(&session, |release| {
                 let slice = slice!(LOSS, "slice");
-                lose_one();
+                let lost_ns = lose_one();
                 drop(slice);
+                is_late = has_asked_again(lost_ns);
                 release();
             });
             done.wait();
             ended.wait();
+            is_late
         });
         done.wait();
         lost_before = lost_events();
         drop(stopped(&session));
         ended.wait();
-        thread.join().expect("no panic");
+        is_late = thread.join().expect("no panic");
     });
+    if is_late {
+        return false;
+    }
     assert_eq!((lost_before - lost, lost_events() - lost), (1, 2));
+    true
 }
 
 /// A session whose config wants threads to wait for memory.

@@ -240,18 +240,21 @@ fn descriptors_on_urgent_bytes() {
 fn a_user_whose_descriptor_is_stuck() {
     let mut daemon = Daemon::start("stuck");
     let stream = daemon.hostile();
-    // Often enough that the daemon has the last handle of one.
-    for _ in 0..16 {
-        if !daemon.try_send(&stream, NOTHING, 1) {
-            break;
+    // Until the daemon has the last handle of one: a thread here that was not awake in time has it.
+    let mut next_try_ns = 0;
+    while daemon.stats().cut_stuck == 0 {
+        // Each has a thread, and a descriptor is stuck after a second.
+        if os::clock::mono_ns() >= next_try_ns {
+            let _ = daemon.try_send(&stream, NOTHING, 1);
+            next_try_ns = os::clock::mono_ns() + 50_000_000;
         }
+        std::thread::yield_now();
     }
     let wait = |daemon: &Daemon, count: u64| {
         while daemon.stats().cut_stuck < count {
             std::thread::yield_now();
         }
     };
-    wait(&daemon, 1);
     // A new connection works, but for descriptors: the kernel or the daemon refuses them.
     let other = daemon.hostile();
     if daemon.try_send(&other, NOTHING, 1) {

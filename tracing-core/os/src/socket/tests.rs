@@ -519,7 +519,9 @@ fn names_of_sockets_that_cannot_be() {
         let error = Stream::connect(&address).unwrap_err();
         assert_eq!(error.errno, libc::ENAMETOOLONG, "{error}");
     }
-    let longest = Address::Abstract(vec![b'x'; 107]);
+    let mut name = format!("longest-{}-", std::process::id()).into_bytes();
+    name.resize(107, b'x');
+    let longest = Address::Abstract(name);
     let listener = Listener::bind(&longest).unwrap();
     Stream::connect(&longest).unwrap();
     drop(listener);

@@ -61,23 +61,3 @@ fn a_panic_ends_its_thread_alone() {
     }
     thread.join();
 }
-
-/// A signal that such a thread took would be lost: its handler writes to a descriptor of the process.
-#[cfg(all(feature = "host", not(miri)))]
-#[test]
-#[allow(unsafe_code)]
-fn a_thread_with_descriptors_of_its_own_takes_no_signals() {
-    let (told, masks) = queue();
-    let run = move || {
-        // SAFETY: the thread uses descriptors that it opens, and no others.
-        unsafe { unshare_descriptors().expect("a table") };
-        told.send(std::fs::read_to_string("/proc/thread-self/status").expect("a status"));
-    };
-    spawn("own", Box::new(run)).expect("a thread").join();
-    let status = masks.recv().expect("a status");
-    let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).expect("a mask");
-    let blocked = u64::from_str_radix(blocked.trim(), 16).expect("a number");
-    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
-        assert_ne!(blocked & 1 << (signal - 1), 0, "{signal}");
-    }
-}

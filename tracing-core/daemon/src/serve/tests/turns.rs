@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::limits::{CONNECTIONS_PER_TURN, DECODED_BYTES_AT_ONCE, REQUESTS_PER_TURN};
+use crate::limits::{
+    CONNECTIONS_PER_TURN, CONSUMER_QUEUE_BYTES_PAUSE, DECODED_BYTES_AT_ONCE, REQUESTS_PER_TURN,
+};
 
 /// A producer whose bytes the test carries.
 fn connect_producer(engine: &mut Engine) -> ClientId {
@@ -31,6 +33,31 @@ fn connect_with_names(engine: &mut Engine, names: usize) -> ClientId {
     engine.host(client).unwrap().receive(&bytes, None).unwrap();
     engine.process_events(client);
     client
+}
+
+/// Requests of a consumer that does not read its replies wait.
+#[test]
+fn requests_of_a_consumer_that_reads_late_wait() {
+    let mut engine = engine();
+    let client = engine.next_client();
+    let link = Link::Custom(Box::new(HostLink::new(PortKind::Consumer)));
+    let peer = Some(service::Peer::default());
+    engine.add_connection(client, PortKind::Consumer, link, PeerUser::Local(0), peer);
+    let host = engine.host(client).unwrap();
+    for _ in 0..CONSUMER_QUEUE_BYTES_PAUSE / 1000 + 1 {
+        host.reply(CallId::new(1), Ok(vec![0; 1000].into()), true, None).unwrap();
+    }
+    host.receive(BIND, None).unwrap();
+    assert!(host.is_paused());
+    engine.process_events(client);
+    assert!(engine.host(client).unwrap().has_events(), "it waits");
+    engine
+        .host(client)
+        .unwrap()
+        .transmit(|parts, _| Ok(parts.iter().map(|part| part.len()).sum()), drop)
+        .unwrap();
+    engine.process_events(client);
+    assert!(!engine.host(client).unwrap().has_events());
 }
 
 /// What waits in the service is due at the time of the last input, which comes after the beginning of the turn.
