@@ -21,8 +21,8 @@ use crate::failure::{Context, EXIT_INTERRUPTED, Failure};
 /// One interruption.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interrupt {
-    /// SIGINT, SIGTERM or SIGHUP came.
-    Signal(Signal),
+    /// SIGINT, SIGTERM or SIGHUP came at this time. It may be handled much later.
+    Signal(Signal, Instant),
     /// The command ended.
     CommandExited(ExitStatus),
 }
@@ -143,8 +143,9 @@ impl InterruptQueue {
                     SIGHUP => Signal::HUP,
                     _ => Signal::TERM,
                 };
-                from_thread.send(Interrupt::Signal(signal));
-                let again = counter.count(Instant::now()).is_some_and(|count| count > 1);
+                let now = Instant::now();
+                from_thread.send(Interrupt::Signal(signal, now));
+                let again = counter.count(now).is_some_and(|count| count > 1);
                 if again && !from_thread.pending.wait_until_empty(QUEUE_TIMEOUT) {
                     console::log(INTERRUPTED_AGAIN);
                     std::process::exit(EXIT_INTERRUPTED.into());

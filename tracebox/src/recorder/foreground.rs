@@ -1,7 +1,7 @@
 //! A recording that a user ends: what `perfetto` and `tracebox` do with a config.
 
 use std::fs::File;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use protos::TraceConfig;
 
@@ -121,8 +121,8 @@ impl Control for Foreground {
     }
 
     fn handle_interrupt(&mut self, interrupt: Interrupt) -> Action {
-        let Interrupt::Signal(_) = interrupt else { return Action::Continue };
-        match self.signals.count(Instant::now()) {
+        let Interrupt::Signal(_, at) = interrupt else { return Action::Continue };
+        match self.signals.count(at) {
             None => Action::Continue,
             Some(1) => {
                 console::log("Interrupted: stopping, the trace will be written");

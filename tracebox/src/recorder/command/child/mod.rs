@@ -175,7 +175,7 @@ impl Child {
         while let CommandState::Running(pid) = self.state {
             match interrupts.wait()? {
                 Interrupt::CommandExited(status) => self.state = CommandState::Exited(status),
-                Interrupt::Signal(signal) => self.pass_on(signal, pid, Instant::now()),
+                Interrupt::Signal(signal, at) => self.pass_on(signal, pid, at),
             }
         }
         if self.recording_ended_first {
@@ -237,7 +237,7 @@ impl Control for Child {
                 self.handle_exit(status);
                 Action::Stop
             }
-            Interrupt::Signal(signal) => self.handle_signal(signal, Instant::now()),
+            Interrupt::Signal(signal, at) => self.handle_signal(signal, at),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 
 use rustix::io::Errno;
 use rustix::net::netlink::{CONNECTOR, SocketAddrNetlink};
-use rustix::net::sockopt::set_socket_recv_buffer_size;
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::net::{bind, recv, send, socket_with};
 
@@ -72,8 +72,10 @@ impl Connector {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let kind = SocketType::DGRAM;
         let socket = socket_with(AddressFamily::NETLINK, kind, flags, Some(CONNECTOR)).ok()?;
-        // A smaller one works as well.
-        let _ = set_socket_recv_buffer_size(&socket, RECEIVE_BYTES);
+        // As root beyond the limit of the system, which is a few hundred events. A smaller one works as well.
+        if set_socket_recv_buffer_size_force(&socket, RECEIVE_BYTES).is_err() {
+            let _ = set_socket_recv_buffer_size(&socket, RECEIVE_BYTES);
+        }
         bind(&socket, &SocketAddrNetlink::new(0, CN_PROC)).ok()?;
         send(&socket, &subscription(), SendFlags::empty()).ok()?;
         let mut connector = Self { socket };
