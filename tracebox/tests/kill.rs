@@ -320,7 +320,7 @@ fn counters(path: &Path) -> BTreeMap<i32, u64> {
     counters_of(&std::fs::read(path).unwrap_or_default())
 }
 
-/// Of a file whose writer was killed: the last packet may be cut.
+/// Of a file whose writer may have been killed: the last packet may be cut.
 fn counters_of_killed(path: &Path) -> BTreeMap<i32, u64> {
     let bytes = std::fs::read(path).unwrap_or_default();
     let (mut reader, mut whole) = (protozero::Reader::new(&bytes), 0);
@@ -432,7 +432,7 @@ fn a_killed_consumer_harms_nobody() {
         }
         consumer.kill();
         wait_for_holdings(&world, &traced, before);
-        counters(&path);
+        counters_of_killed(&path);
         assert!(traced.runs() && producer.process.runs());
         world.record_all(&mut [&mut producer]);
     }

@@ -142,10 +142,13 @@ fn one_recording_per_file() {
     refused(Output::open(path.as_os_str(), false));
     drop(lent);
     // A process that another test starts has a copy until its `exec`.
-    while Output::open(path.as_os_str(), false).is_err() {
-        std::thread::yield_now();
-    }
-    open(&path).finish().unwrap();
+    let mut last = loop {
+        match Output::open(path.as_os_str(), false) {
+            Ok(output) => break output,
+            Err(_) => std::thread::yield_now(),
+        }
+    };
+    last.finish().unwrap();
     let names: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
     assert_eq!(names.len(), 1, "nothing is left of the refused ones: {names:?}");
 }

@@ -31,13 +31,17 @@ fn reached(number: usize) {
         return;
     };
     // What runs when a thread ends is reached without a name.
-    let is_new = KNOWN.try_with(|known| known.borrow_mut().insert(number));
-    if is_new != Ok(false) {
+    let is_known = KNOWN.try_with(|known| known.borrow().contains(&number));
+    if is_known != Ok(true) {
         let thread = std::thread::current();
         let name = thread.name().unwrap_or_default();
         // Opened anew each time: some threads have descriptors of their own, and close those that they do not need.
         let file = std::fs::File::options().append(true).create(true).open(list);
-        let _ = file.and_then(|mut f| f.write_all(format!("{number} {name}\n").as_bytes()));
+        let written = file.and_then(|mut f| f.write_all(format!("{number} {name}\n").as_bytes()));
+        // There may be no descriptor now, and one later.
+        if written.is_ok() {
+            let _ = KNOWN.try_with(|known| known.borrow_mut().insert(number));
+        }
     }
 }
 

@@ -166,8 +166,8 @@ impl Daemon {
     }
 
     /// Sets the alarm to when the next timer is due. Returns how long to wait at most: not at all if one is due now, as
-    /// setting a timer of the kernel that fires at once costs more than many a turn. An alarm that is set to that time
-    /// already has fired, or will.
+    /// setting a timer of the kernel that fires at once costs more than many a turn. Nothing is done if the alarm is
+    /// set to that time: it wakes the loop by itself.
     fn set_alarm(&mut self) -> Result<Option<Duration>, OsError> {
         let due_ns = self.due_ns();
         // As after most turns.

@@ -74,7 +74,8 @@ pub(crate) struct Engine {
     pub(super) own: OwnUser,
     /// Whose input is being handled.
     about: Option<ConnectionUser>,
-    /// The time at which the turn began: that of the first input, if no other connection was served before it.
+    /// The time at which the turn began. The first event of a turn takes it as the time of its first input; no later
+    /// event does.
     began: Option<Now>,
     machine_name: String,
 }
@@ -136,14 +137,14 @@ impl Engine {
         service_ns.into_iter().chain(self.logger.due_ns()).min()
     }
 
-    /// Time has passed since the turn began.
+    /// Later inputs read the clock: time has passed since the turn began.
     #[cfg(feature = "host")]
     pub(super) fn forget_begin(&mut self) {
         self.began = None;
     }
 
-    /// Handles everything but sockets: clients of this process, answers of files, and timers that were due at `now_ns`,
-    /// boot time.
+    /// Handles everything but sockets: clients of this process, answers of files, and timers and work that were due at
+    /// `now_ns`, boot time, or at the last input if that was later.
     pub(crate) fn run_turn(&mut self, now_ns: u64) {
         self.began = None;
         #[cfg(feature = "host")]
@@ -324,7 +325,7 @@ impl Engine {
         self.handle_input_about(about, input);
     }
 
-    /// The same, for a connection that is known, or that is gone.
+    /// The same. The caller says which connection the input is about; that may be gone.
     pub(super) fn handle_input_about(&mut self, about: Option<ConnectionUser>, input: Input) {
         self.about = about;
         let now = self.began.take().unwrap_or_else(clock::now);

@@ -28,8 +28,9 @@ pub struct OutputFile {
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Cancels. A write that runs ends with an error within [`LOOK_MS`] milliseconds; but what another process fills at
-    /// the same time may wait for its reader: see [`write_now`].
+    /// Cancels. A write that runs ends with an error within [`LOOK_MS`] milliseconds. Exception: a pipe or socket
+    /// that another process fills at the same time. There the write may wait until somebody reads: [`write_now`] says
+    /// where.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -240,10 +240,10 @@ fn descriptors_on_urgent_bytes() {
 fn a_user_whose_descriptor_is_stuck() {
     let mut daemon = Daemon::start("stuck");
     let stream = daemon.hostile();
-    // Until the daemon has the last handle of one: a thread here that was not awake in time has it.
+    // Until the daemon has the last handle of one. Where the thread of `send_with` is late, that thread has it.
     let mut next_try_ns = 0;
     while daemon.stats().cut_stuck == 0 {
-        // Each has a thread, and a descriptor is stuck after a second.
+        // Not at once: each try starts a thread, and the daemon calls a descriptor stuck after a second.
         if os::clock::mono_ns() >= next_try_ns {
             let _ = daemon.try_send(&stream, NOTHING, 1);
             next_try_ns = os::clock::mono_ns() + 50_000_000;

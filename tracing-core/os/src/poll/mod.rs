@@ -85,8 +85,8 @@ pub fn wait_writable(fd: BorrowedFd<'_>, timeout: Duration) -> io::Result<bool> 
 /// Writes the first bytes of `data` to a pipe or socket that another process may write to, too, and so fill after
 /// [`wait_writable`]: returns how many it takes without waiting, whether or not the descriptor is set to wait.
 ///
-/// Some wait all the same until they have room: terminals, named pipes, pipes that were opened again through `/proc`,
-/// other pipes before Linux 6.4, and sockets before Linux 6.5.
+/// Some writes wait until there is room all the same: to terminals, named pipes, pipes that were opened again through
+/// `/proc`, other pipes before Linux 6.4, and sockets before Linux 6.5.
 ///
 /// # Errors
 /// `WouldBlock` when it takes none; and those of a write.

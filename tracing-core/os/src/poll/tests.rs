@@ -25,7 +25,7 @@ fn a_pipe_that_is_full_does_not_wait() {
 }
 
 #[test]
-fn what_only_knows_writes_that_wait_is_written_to() {
+fn a_named_pipe_is_written_to() {
     let path = std::env::temp_dir().join(format!("write-now-{}", std::process::id()));
     let (fifo, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);
     rustix::fs::mknodat(rustix::fs::CWD, &path, fifo, mode, 0).unwrap();

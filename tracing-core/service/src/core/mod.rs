@@ -211,8 +211,8 @@ impl Service {
         self.cx.timers.next(&self.cx.now)
     }
 
-    /// Whether [`handle_timeout`](Self::handle_timeout) is to be called at `now_ns`, boot time, or at the time of the
-    /// last input if that is later: what waits for no time is due then.
+    /// Whether [`handle_timeout`](Self::handle_timeout) is to be called at `now_ns`, boot time. If the last input came
+    /// later, its time counts: work that is done in pieces is always due.
     #[must_use]
     pub fn is_due(&self, now_ns: u64) -> bool {
         let now_ns = now_ns.max(self.cx.now.boot_ns);

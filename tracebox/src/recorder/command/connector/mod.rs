@@ -72,7 +72,8 @@ impl Connector {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let kind = SocketType::DGRAM;
         let socket = socket_with(AddressFamily::NETLINK, kind, flags, Some(CONNECTOR)).ok()?;
-        // As root beyond the limit of the system, which is a few hundred events. A smaller one works as well.
+        // The limit of the system has room for a few hundred events; it does not apply to root. A smaller buffer works
+        // as well.
         if set_socket_recv_buffer_size_force(&socket, RECEIVE_BYTES).is_err() {
             let _ = set_socket_recv_buffer_size(&socket, RECEIVE_BYTES);
         }

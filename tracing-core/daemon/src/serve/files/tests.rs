@@ -407,8 +407,23 @@ fn a_write_that_was_cancelled_writes_nothing() {
     assert_eq!(file.share().unwrap().1, 6);
 }
 
-/// The poller says that such a file takes a write, and the write finds no room: so it is with a pipe that another
-/// process was faster to fill.
+/// Appends on a thread. Returns when the first write has found no room, or when the thread has ended.
+fn append_to_full(output: OutputFile) -> std::thread::JoinHandle<Result<(), CutShort>> {
+    let (tell, told) = std::sync::mpsc::channel();
+    let written = std::thread::spawn(move || {
+        tell.send(std::fs::read_link("/proc/thread-self").unwrap()).unwrap();
+        output.append(&2_u64.to_ne_bytes())
+    });
+    let stat = std::path::Path::new("/proc").join(told.recv().unwrap()).join("stat");
+    // `S`: it sleeps, until it tries again. An error: it has ended.
+    while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") S ")) {
+        std::thread::yield_now();
+    }
+    written
+}
+
+/// The poller says that an eventfd takes a write, and the write finds no room. A pipe does the same if another process
+/// fills it first.
 #[test]
 fn a_file_that_others_filled_is_written_to_when_it_has_room() {
     use rustix::event::{EventfdFlags, eventfd};
@@ -417,14 +432,13 @@ fn a_file_that_others_filled_is_written_to_when_it_has_room() {
         std::io::Write::write_all(&mut file, &(u64::MAX - 2).to_ne_bytes()).unwrap();
         (file.try_clone().unwrap(), OutputFile::from_fd(file.into()))
     };
-    let two = 2_u64.to_ne_bytes();
     let (mut full, output) = counter();
-    let written = std::thread::spawn(move || output.append(&two));
+    let written = append_to_full(output);
     std::io::Read::read_exact(&mut full, &mut [0; 8]).unwrap();
     assert_eq!(written.join().unwrap(), Ok(()));
     let (_full, output) = counter();
     let cancel = output.cancel();
-    let written = std::thread::spawn(move || output.append(&two));
+    let written = append_to_full(output);
     cancel.set();
     assert_eq!(written.join().unwrap().unwrap_err().error.errno, libc::ECANCELED);
 }

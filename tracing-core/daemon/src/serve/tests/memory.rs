@@ -111,7 +111,7 @@ fn requests_wait_until_the_memory_is_mapped() {
     assert_eq!(received[..count], [&initialized[..], set_up].concat());
 }
 
-/// Leaves, as by a close. That is not enough: a thread or process that another test starts may have a copy of the
+/// Leaves. A close is not enough: a thread or process that another test starts may have a copy of the
 /// descriptor for a moment.
 fn leave(stream: Stream) {
     while matches!(stream.receive(&mut [0; 4096]), Ok(Raw::Bytes(..))) {}
