@@ -315,11 +315,9 @@ impl World {
     /// counted a loss.
     fn check_complete(&mut self, index: usize) -> Result<(), String> {
         let Actor::Consumer(consumer) = &mut self.actors[index] else { return Ok(()) };
-        if consumer.is_own_transferred()
-            && is_cloned(consumer.session, &self.service, &self.sessions)
-        {
-            return Ok(());
-        }
+        // What was in its transferred buffers is with its clones.
+        let is_taken = consumer.is_own_transferred()
+            && is_cloned(consumer.session, &self.service, &self.sessions);
         let Some(stats) = self.service.stats_of(SessionId::new(consumer.session)) else {
             return Ok(());
         };
@@ -328,10 +326,12 @@ impl World {
         let lossy: Vec<bool> = stats
             .buffer_stats
             .iter()
-            .map(|b| {
+            .zip(&consumer.config.buffers)
+            .map(|(b, config)| {
                 let lost = b.chunks_overwritten.unwrap_or(0) + b.chunks_discarded.unwrap_or(0);
                 let small = b.buffer_size.unwrap_or(0) <= PAGE_BYTES_MAX;
-                lost > 0 || small && b.abi_violations.unwrap_or(0) > 0
+                let transfers = config.transfer_on_clone == Some(true);
+                lost > 0 || small && b.abi_violations.unwrap_or(0) > 0 || is_taken && transfers
             })
             .collect();
         self.check_left(index, &stats, &lossy)?;
