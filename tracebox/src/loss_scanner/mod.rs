@@ -146,7 +146,7 @@ impl LossScanner {
     fn has_nothing_to_tell(packet: &[u8], own: &[u8]) -> bool {
         let begin = packet.first_chunk();
         let is_plain = begin
-            .is_some_and(|begin| !may_have_pair(begin, Self::DROPPED_TAG, Self::FTRACE_STATS_TAG));
+            .is_some_and(|begin| !may_have_tag(begin, Self::DROPPED_TAG, Self::FTRACE_STATS_TAG));
         let rest = own.get(BEGIN_BYTES - 1..).unwrap_or_default();
         (is_plain || Self::begin_has_nothing_to_tell(own)) && !rest.contains(&Self::DROPPED_TAG[0])
     }
@@ -155,7 +155,9 @@ impl LossScanner {
     fn begin_has_nothing_to_tell(own: &[u8]) -> bool {
         let begin = own.get(..Self::FTRACE_STATS_OFF_MAX).unwrap_or(own);
         !begin.contains(&Self::DROPPED_TAG[0])
-            && !begin.windows(2).any(|bytes| bytes == Self::FTRACE_STATS_TAG)
+            && !begin
+                .windows(2)
+                .any(|bytes| [bytes[0], bytes[1] & TAG_BITS] == Self::FTRACE_STATS_TAG)
     }
 
     #[cold]
@@ -271,13 +273,17 @@ enum Sequence {
     Unknown,
 }
 
+/// The bits of a byte of a tag that are of its number. A tag may be longer than it needs to be: then the top bit of its
+/// second byte is set.
+const TAG_BITS: u8 = 0x7f;
+
 /// The first bytes of a packet, which are looked at together.
 const BEGIN_BYTES: usize = size_of::<u128>();
 
-/// Whether one of two pairs of bytes with the same second byte may be there. It takes no loop. It may be true of
+/// Whether one of two tags of two bytes, with the same second byte, may be there. It takes no loop. It may be true of
 /// others.
 #[inline]
-fn may_have_pair(begin: &[u8; BEGIN_BYTES], one: [u8; 2], other: [u8; 2]) -> bool {
+fn may_have_tag(begin: &[u8; BEGIN_BYTES], one: [u8; 2], other: [u8; 2]) -> bool {
     const EACH: u128 = u128::MAX / 0xff;
     debug_assert_eq!(one[1], other[1]);
     let word = u128::from_le_bytes(*begin);
@@ -286,7 +292,8 @@ fn may_have_pair(begin: &[u8; BEGIN_BYTES], one: [u8; 2], other: [u8; 2]) -> boo
         let difference = of ^ (EACH * u128::from(byte));
         difference.wrapping_sub(EACH) & !difference
     };
-    let pairs = (equals(word, one[0]) | equals(word, other[0])) & equals(word >> 8, one[1]);
+    let second = (word >> 8) & (EACH * u128::from(TAG_BITS));
+    let pairs = (equals(word, one[0]) | equals(word, other[0])) & equals(second, one[1]);
     pairs & (EACH << 7) != 0
 }
 
