@@ -35,6 +35,27 @@ fn connect_with_names(engine: &mut Engine, names: usize) -> ClientId {
     client
 }
 
+/// What a turn did before it came to a connection is not the fault of that connection.
+#[test]
+fn a_slow_turn_names_the_task_that_was_slow() {
+    let mut daemon = ManualDaemon::new("names");
+    let clients = daemon.connect(2);
+    while daemon.connected() < clients.len() {
+        daemon.inner().accept(daemon::KEY_LISTENERS);
+    }
+    // The first one has a part of a frame, and is no task of the service.
+    assert!(clients[0].send(&[IoSlice::new(&BIND[..5])], None).unwrap() > 0);
+    let requests = [BIND, GET_COMMANDS].concat();
+    assert!(clients[1].send(&[IoSlice::new(&requests)], None).unwrap() > 0);
+    let mut now = os::clock::now();
+    now.mono_ns -= 1_000_000_000;
+    daemon.inner().engine.begin_turn(now);
+    let keys = daemon.keys();
+    daemon.serve(&keys, TIME_UNLIMITED);
+    let slow = daemon.inner().engine.watched_turn.end(os::clock::mono_ns()).unwrap();
+    assert_eq!(slow.who, None, "{}", slow.line);
+}
+
 /// Requests of a consumer that does not read its replies wait.
 #[test]
 fn requests_of_a_consumer_that_reads_late_wait() {
