@@ -107,7 +107,8 @@ pub(crate) fn poll<const N: usize>(
 #[cfg(feature = "service")]
 pub(crate) fn write_now(fd: BorrowedFd<'_>, data: &[u8]) -> io::Result<usize> {
     let piece = IoSlice::new(data);
-    // Two halves of a position, of which -1 is that of the descriptor. Not every C library has the function.
+    // The call takes the position in two halves; -1 in both is the position of the descriptor. Not every C library has
+    // the function.
     let (here, flags) = (-1 as libc::c_long, libc::RWF_NOWAIT as libc::c_long);
     let call = libc::SYS_pwritev2;
     let fd = fd.as_raw_fd() as libc::c_long;

@@ -436,8 +436,8 @@ impl Daemon {
         }
     }
 
-    /// Sends queued replies until that took long since `began_ns`, at least to one connection. Without
-    /// `began_ns` the time counts from now. The others come first in the next turn.
+    /// Sends queued replies until that took long since `began_ns`, at least to one connection. Without `began_ns`
+    /// the time counts from now. The others come first in the next turn.
     pub(super) fn flush(&mut self, began_ns: Option<u64>) {
         // An empty queue makes the service fill it again. That is sent in the next turn, or one consumer would keep
         // the loop busy.
