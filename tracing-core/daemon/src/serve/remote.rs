@@ -173,13 +173,11 @@ impl SocketLink {
         }
     }
 
-    /// Whether sending would change nothing: no reply waits, the service was told that its replies have left, the
-    /// poller waits for what it should, no call on the socket took long, and the account is right. So it is after a
-    /// commit, and most requests are commits.
+    /// Whether sending would change nothing: no reply waits, the poller waits for what it should, no call on the socket
+    /// took long, and the account is right. So it is after a commit, and most requests are commits.
     pub(super) fn is_settled(&mut self) -> bool {
         let kept = self.host.memory();
         !self.host.has_replies()
-            && !self.host.undrained
             && self.host.wanted() == self.interest
             && !self.call_time.has_slow()
             && self.slot.as_ref().is_none_or(|slot| slot.keeps(kept))

@@ -35,6 +35,33 @@ fn connect_with_names(engine: &mut Engine, names: usize) -> ClientId {
     client
 }
 
+/// A connection with requests that wait is not read from, also if none of them has an answer.
+#[test]
+fn no_more_is_read_while_requests_wait() {
+    let mut daemon = ManualDaemon::new("reads-no-more");
+    let client = daemon.connect(1).remove(0);
+    while daemon.connected() == 0 {
+        daemon.inner().accept(daemon::KEY_LISTENERS);
+    }
+    let keys = daemon.keys();
+    assert!(client.send(&[IoSlice::new(BIND)], None).unwrap() > 0);
+    daemon.serve(&keys, TIME_UNLIMITED);
+    // The last byte asks for no reply.
+    let quiet = [&GET_COMMANDS[..GET_COMMANDS.len() - 1], b"\x01"].concat();
+    let requests = quiet.repeat(REQUESTS_PER_TURN + 1);
+    assert_eq!(client.send(&[IoSlice::new(&requests)], None).unwrap(), requests.len());
+    let reads = |daemon: &mut ManualDaemon| {
+        let peer = daemon.inner().engine.peers.get_mut(&ClientId::new(keys[0])).unwrap();
+        let Link::Socket(link) = &mut peer.link else { panic!("no socket") };
+        link.interest.read
+    };
+    daemon.serve(&keys, TIME_UNLIMITED);
+    assert!(!reads(&mut daemon));
+    daemon.inner().engine.run_turn(os::clock::boot_ns());
+    daemon.inner().flush(None);
+    assert!(reads(&mut daemon));
+}
+
 /// What a turn did before it came to a connection is not the fault of that connection.
 #[test]
 fn a_slow_turn_names_the_task_that_was_slow() {

@@ -239,8 +239,16 @@ fn the_loop_tells_its_end_to_no_such_connection() {
 
 #[test]
 fn a_connection_whose_calls_take_long_is_cut() {
-    let mut world = World::new("waits-cut");
-    world.bind();
+    // With and without an answer that waits to be sent.
+    cut_after("waits-cut", BIND);
+    cut_after("waits-cut-part", &BIND[..5]);
+}
+
+fn cut_after(name: &str, received: &[u8]) {
+    let mut world = World::new(name);
+    for stream in &world.streams {
+        assert!(send_raw(stream, received));
+    }
     for _ in 0..2 {
         world.link(0).call_time.add(20_000_000, os::clock::mono_ns());
         world.link(0).call_time.take_owed();
