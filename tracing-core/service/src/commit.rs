@@ -140,7 +140,7 @@ impl ChunkIntake {
 
     /// Whether more was refused than `refused`, or [`take_dropped`](Self::take_dropped) or
     /// [`take_rings_written`](Self::take_rings_written) would return something.
-    pub(crate) fn has_news(&self, refused: Refused) -> bool {
+    pub(crate) fn has_losses_or_quarters(&self, refused: Refused) -> bool {
         self.refused_counts() != refused
             || !self.dropped.is_empty()
             || !self.rings_written.is_empty()

@@ -27,8 +27,8 @@ pub const fn contains_word_and(whole: usize, off: usize, other_off: usize, len: 
     contains_word(whole, off) && other_off >= off + 4 && contains(whole, other_off, len)
 }
 
-/// Words of a [line](Part::Line).
-pub const LINE_WORDS: usize = 8;
+/// Words of a [block](Part::Block).
+pub const BLOCK_WORDS: usize = 8;
 
 /// A part of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,9 +37,9 @@ pub enum Part {
     Byte,
     /// Eight bytes, whose offset in the memory is a multiple of eight.
     Word,
-    /// [`LINE_WORDS`] such words: a loop over few long parts copies faster than one over many words, because the
-    /// processor then loads several cache lines at the same time. It need not begin at a line of the cache.
-    Line,
+    /// [`BLOCK_WORDS`] such words: a loop over few long parts copies faster than one over many words, because the
+    /// processor then loads several cache lines at the same time. It need not begin at one.
+    Block,
 }
 
 impl Part {
@@ -50,13 +50,13 @@ impl Part {
         match self {
             Self::Byte => 1,
             Self::Word => 8,
-            Self::Line => 8 * LINE_WORDS,
+            Self::Block => 8 * BLOCK_WORDS,
         }
     }
 }
 
 /// Calls `copy` with the parts of a copy of the `len` bytes at `off`, in order: single bytes until the source is
-/// aligned to eight, then lines, then words, then the rest. Positions count from `off`.
+/// aligned to eight, then blocks, then words, then the rest. Positions count from `off`.
 #[inline(always)]
 pub fn parts(off: usize, len: usize, mut copy: impl FnMut(usize, Part)) {
     let head = (off.wrapping_neg() & 7).min(len);
@@ -65,7 +65,7 @@ pub fn parts(off: usize, len: usize, mut copy: impl FnMut(usize, Part)) {
         // No sum exceeds `len`. That is too hard for the optimiser, so a checked sum would cost time.
         let left = len - at;
         let part = match at >= head {
-            true if left >= Part::Line.bytes() => Part::Line,
+            true if left >= Part::Block.bytes() => Part::Block,
             true if left >= Part::Word.bytes() => Part::Word,
             _ => Part::Byte,
         };

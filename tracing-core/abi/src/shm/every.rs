@@ -1,7 +1,7 @@
 //! The arithmetic of pages, chunks, fragments and patches, for every input of a small range, against the obvious way
 //! to say the same. That it cannot overflow for any other input is proven by `cargo xtask no-panic`.
 
-use super::bounds::{self, LINE_WORDS, Part};
+use super::bounds::{self, BLOCK_WORDS, Part};
 use super::fragment::Fragments;
 use super::words::{Bytes, ChunkBytes};
 use super::*;
@@ -131,20 +131,20 @@ fn bounds_are_sets_of_bytes() {
 fn parts_cover_each_byte_once() {
     for off in numbers() {
         for len in 0..200 {
-            let (mut next, mut words, mut lines) = (0, 0, 0);
+            let (mut next, mut words, mut blocks) = (0, 0, 0);
             bounds::parts(off, len, |at, part| {
                 assert_eq!(at, next, "in order");
                 next += part.bytes();
                 if part != Part::Byte {
                     assert!(off.wrapping_add(at).is_multiple_of(8));
                     words += part.bytes() / 8;
-                    lines += usize::from(part == Part::Line);
+                    blocks += usize::from(part == Part::Block);
                 }
             });
             assert_eq!(next, len);
             let is_word = |at: &usize| off.wrapping_add(*at).is_multiple_of(8) && at + 8 <= len;
             assert_eq!(words, (0..len).filter(is_word).count());
-            assert_eq!(lines, words / LINE_WORDS, "as few parts as there can be");
+            assert_eq!(blocks, words / BLOCK_WORDS, "as few parts as there can be");
         }
     }
 }

@@ -31,7 +31,7 @@ use core::marker::PhantomData;
 use core::ptr::{self, NonNull};
 use std::os::fd::BorrowedFd;
 
-use crate::shm::bounds::{self, LINE_WORDS, Part};
+use crate::shm::bounds::{self, BLOCK_WORDS, Part};
 use crate::shm::layout::{PAGE_UNIT_BYTES, ShmError};
 use crate::shm::rights::Rights;
 use crate::shm::words::{Bytes, ChunkBytes};
@@ -271,12 +271,12 @@ impl Region {
             // SAFETY: in bounds: `out` has space for `len` bytes, reserved above.
             let to = unsafe { to.add(at) };
             match part {
-                Part::Line => {
-                    // SAFETY: a line is an array of words, for each of which holds what holds for a word.
-                    let line: &[AtomicU64; LINE_WORDS] = unsafe { from.cast().as_ref() };
-                    let values = line.each_ref().map(|word| word.load(Ordering::Relaxed));
+                Part::Block => {
+                    // SAFETY: a block is an array of words, for each of which holds what holds for a word.
+                    let block: &[AtomicU64; BLOCK_WORDS] = unsafe { from.cast().as_ref() };
+                    let values = block.each_ref().map(|word| word.load(Ordering::Relaxed));
                     // SAFETY: writable for all of them, as in `to`; the vector is ours alone.
-                    unsafe { to.cast::<[u64; LINE_WORDS]>().write_unaligned(values) };
+                    unsafe { to.cast::<[u64; BLOCK_WORDS]>().write_unaligned(values) };
                 }
                 Part::Word => {
                     // SAFETY: eight bytes, aligned: `off + at` is a multiple of 8, the start one of 4096 (R2);

@@ -236,10 +236,10 @@ impl Service {
         let piece = Piece { from, work_end: cx.work.saturating_add(left) };
         let before = self.commits.refused_counts();
         let next = self.commits.commit(producer, &request, piece, &mut self.buffers, cx);
-        let producer = match self.commits.has_news(before) {
+        let producer = match self.commits.has_losses_or_quarters(before) {
             false => producer,
             true => {
-                self.handle_commit_news(id, before);
+                self.note_losses_and_quarters(id, before);
                 let Some(producer) = self.producers.get_mut(id) else { return };
                 producer
             }
@@ -257,7 +257,7 @@ impl Service {
 
     /// Puts into ledgers what a commit lost. Producers may be asked to clear their incremental state if it wrote a
     /// quarter of a ring. `before`: what had been refused before the commit.
-    fn handle_commit_news(&mut self, id: ProducerId, before: Refused) {
+    fn note_losses_and_quarters(&mut self, id: ProducerId, before: Refused) {
         let cx = &mut self.cx;
         let Some(producer) = self.producers.get_mut(id) else { return };
         for ((reason, count), (_, before)) in self.commits.refused_counts().into_iter().zip(before)
