@@ -34,40 +34,46 @@ pub fn is_duration(seconds: i64, nanos: i32) -> bool {
     DURATIONS.contains(&seconds) && nanos > -NANOS && nanos < NANOS && has_one_sign
 }
 
-/// Writes no digits, or 3, 6 or 9 after a point.
+/// Writes no digits, or 3, 6 or 9 after a point. Of more than a second, what is left of whole seconds.
 ///
 /// # Errors
 /// Those of `out`.
 pub fn put_nanos(nanos: u32, out: &mut impl fmt::Write) -> fmt::Result {
-    match nanos {
-        0 => Ok(()),
-        _ if nanos.is_multiple_of(1_000_000) => write!(out, ".{:03}", nanos / 1_000_000),
-        _ if nanos.is_multiple_of(1_000) => write!(out, ".{:06}", nanos / 1_000),
-        _ => write!(out, ".{nanos:09}"),
+    let len = match nanos {
+        0 => return Ok(()),
+        _ if nanos.is_multiple_of(1_000_000) => 4,
+        _ if nanos.is_multiple_of(1_000) => 7,
+        _ => 10,
+    };
+    // Not `write!`: formatting in core can panic, and is slow.
+    let (mut text, mut rest) = ([b'.'; 10], nanos);
+    for digit in text.iter_mut().skip(1).rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
     }
+    out.write_str(text.get(..len).and_then(|text| str::from_utf8(text).ok()).unwrap_or_default())
 }
 
 /// Seconds and nanoseconds of an RFC 3339 time.
 #[must_use]
 pub fn timestamp(text: &str) -> Option<(i64, i32)> {
-    let bytes = text.as_bytes();
-    let fixed = bytes.get(..19)?;
-    let is_separated = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')]
-        .into_iter()
-        .all(|(at, separator)| fixed[at] == separator);
-    let part = |from: usize, to: usize| number(&fixed[from..to]);
-    let (year, month, day) = (part(0, 4)?, part(5, 7)?, part(8, 10)?);
-    let (hour, minute, second) = (part(11, 13)?, part(14, 16)?, part(17, 19)?);
+    let (&date_and_time, rest) = text.as_bytes().split_first_chunk()?;
+    let [a, b, c, d, b'-', e, f, b'-', g, h, b'T', i, j, b':', k, l, b':', m, n] = date_and_time
+    else {
+        return None;
+    };
+    let (year, month, day) = (number(&[a, b, c, d])?, number(&[e, f])?, number(&[g, h])?);
+    let (hour, minute, second) = (number(&[i, j])?, number(&[k, l])?, number(&[m, n])?);
     let is_time = (1..=12).contains(&month)
         && (1..=days_of(year, month)).contains(&day)
         && hour < 24
         && minute < 60
         && second < 60;
-    let (nanos, rest) = fraction(&bytes[19..])?;
+    let (nanos, rest) = fraction(rest)?;
     let offset = match rest {
         b"Z" => 0,
-        &[sign @ (b'+' | b'-'), ref digits @ ..] if digits.len() == 5 && digits[2] == b':' => {
-            let (hours, minutes) = (number(&digits[..2])?, number(&digits[3..])?);
+        &[sign @ (b'+' | b'-'), a, b, b':', c, d] => {
+            let (hours, minutes) = (number(&[a, b])?, number(&[c, d])?);
             if hours >= 24 || minutes >= 60 {
                 return None;
             }
@@ -77,7 +83,7 @@ pub fn timestamp(text: &str) -> Option<(i64, i32)> {
         _ => return None,
     };
     let seconds = days(year, month, day) * DAY + hour * 3600 + minute * 60 + second - offset;
-    (is_separated && is_time && TIMESTAMPS.contains(&seconds)).then_some((seconds, nanos))
+    (is_time && TIMESTAMPS.contains(&seconds)).then_some((seconds, nanos))
 }
 
 /// Seconds and nanoseconds of a text such as `-1.5s`.
@@ -88,8 +94,7 @@ pub fn duration(text: &str) -> Option<(i64, i32)> {
         [b'-', rest @ ..] => (true, rest),
         _ => (false, bytes),
     };
-    let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let (whole, rest) = bytes.split_at(digits);
+    let (whole, rest) = digits(bytes);
     let seconds = if whole.len() <= 12 { number(whole)? } else { return None };
     let (nanos, rest) = fraction(rest)?;
     if !rest.is_empty() || !DURATIONS.contains(&seconds) {
@@ -101,16 +106,21 @@ pub fn duration(text: &str) -> Option<(i64, i32)> {
 /// The nanoseconds of `.5`, at most nine digits, and what comes behind.
 fn fraction(text: &[u8]) -> Option<(i32, &[u8])> {
     let [b'.', text @ ..] = text else { return Some((0, text)) };
-    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    if !(1..=9).contains(&digits) {
+    let (digits, rest) = digits(text);
+    if !(1..=9).contains(&digits.len()) {
         return None;
     }
-    let (digits, rest) = text.split_at(digits);
     let mut nanos = i32::try_from(number(digits)?).ok()?;
     for _ in digits.len()..9 {
         nanos *= 10;
     }
     Some((nanos, rest))
+}
+
+/// The digits at the beginning of a text, and what comes behind.
+fn digits(text: &[u8]) -> (&[u8], &[u8]) {
+    let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    text.split_at_checked(count).unwrap_or((text, &[]))
 }
 
 /// The number of these digits, at least one and at most eighteen.

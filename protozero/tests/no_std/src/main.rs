@@ -61,6 +61,11 @@ fn check(number: u64) -> Result<(), i32> {
     if read::path(b"\x0a\x01\x08") != Ok(7 + 13) {
         return Err(11);
     }
+    // What is printed, one second, and that it was printed and is a duration.
+    let printed: u64 = b"1970-01-01T00:00:01.500".iter().map(|byte| u64::from(*byte)).sum();
+    if read::times("1.5s") != printed + 1 + 2 {
+        return Err(12);
+    }
     match write::rewritten(uninit, &mut space) {
         // Rewriting back returns the groups.
         Ok(len) if len >= 2 * uninit.len() - 4 => Ok(()),

@@ -7,7 +7,7 @@ use protozero::descriptor::{FieldDescriptor, Kind, MessageDescriptor};
 use protozero::wire::{hostile, tag, trusted, varint, write, zigzag};
 use protozero::{
     CallError, DecodeContext, DecodeError, DecodeErrorKind, DecodeMemory, Enumeration, ReadError,
-    Reader, Value,
+    Reader, Value, rt, time,
 };
 
 use crate::schema::kinds::{Colour, KindsReader, KindsReaderField};
@@ -187,7 +187,8 @@ pub fn less_common(bytes: &[u8]) -> Result<Sum, CallError> {
     let name = colour.name().map_or(0, str::len) + Enumeration::name(colour).map_or(0, str::len);
     let known = Colour::from_name("RED") == <Colour as Enumeration>::from_name("BLUE");
     let first = Colour::try_from_i32(bytes.len() as i32).is_some_and(|c| known || c == colour);
-    Ok(sum.wrapping_add(name as Sum).wrapping_add(Sum::from(first)))
+    let named = rt::known(colour).map_or(0, |colour| colour.to_i32() as Sum);
+    Ok(sum.wrapping_add(name as Sum).wrapping_add(named).wrapping_add(Sum::from(first)))
 }
 
 /// Uses a budget on several levels.
@@ -197,6 +198,26 @@ pub fn context(bytes: &[u8]) -> Sum {
     let entered = context.enter().and_then(|inner| inner.grow(bytes.len()));
     let fresh = DecodeContext::new() == DecodeContext::default();
     Sum::from(entered.is_ok()) + Sum::from(fresh) + left.left() as Sum
+}
+
+/// Parses a text as a time and as a duration, and prints both; the sum of what was parsed and printed.
+pub fn times(input: &str) -> Sum {
+    let (seconds, nanos) = time::timestamp(input).or(time::duration(input)).unwrap_or((-1, -1));
+    let date = time::date_and_time(seconds, nanos).map_or(0, |date| text(&date));
+    let mut fraction = Printed(0);
+    let is_printed = time::put_nanos(nanos as u32, &mut fraction).is_ok();
+    let flags = Sum::from(is_printed) + Sum::from(time::is_duration(seconds, nanos));
+    date.wrapping_add(fraction.0).wrapping_add(flags).wrapping_add(seconds as Sum)
+}
+
+/// The sum of the bytes of a text.
+struct Printed(Sum);
+
+impl core::fmt::Write for Printed {
+    fn write_str(&mut self, printed: &str) -> core::fmt::Result {
+        self.0 = self.0.wrapping_add(text(printed.as_bytes()));
+        Ok(())
+    }
 }
 
 /// Encodes and decodes numbers.

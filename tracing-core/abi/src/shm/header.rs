@@ -41,8 +41,10 @@ impl PageWord {
     /// A page that is not partitioned.
     pub const FREE: Self = Self(0);
     /// A page that somebody cuts into chunks. To others it has a single one, whose writer has not stored its header.
-    pub(super) const CLAIMED: Self =
-        Self::partitioned(Layout::Div1).with_state(0, ChunkState::BeingWritten);
+    #[inline]
+    pub(super) const fn claimed() -> Self {
+        Self::partitioned(Layout::Div1).with_state(0, ChunkState::BeingWritten)
+    }
 
     /// A page cut into chunks, all of them free.
     #[inline]

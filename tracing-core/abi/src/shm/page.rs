@@ -71,7 +71,7 @@ pub fn try_partition(words: &impl PageWords, layout: Layout) -> bool {
     if others.is_empty() {
         return claim(cut);
     }
-    if !claim(PageWord::CLAIMED) {
+    if !claim(PageWord::claimed()) {
         return false;
     }
     for grant in others.filter_map(|idx| Grant::new(words, layout, idx)) {

@@ -96,7 +96,7 @@ const MANIFEST: &str = "[package]\nname = \"pbzero\"\nversion = \"0.0.0\"\nediti
     [lints.rust]\nunexpected_cfgs = \"allow\"\n\n[workspace]\n";
 
 /// Static descriptions of a schema: constants are made of them, and no reader or writer uses them.
-const TABLES: &str = "descriptor.rs";
+const TABLES: [&str; 2] = ["descriptor.rs", "named.rs"];
 
 #[derive(Default)]
 struct Library {
@@ -109,7 +109,7 @@ impl Library {
     /// Copies `file` and the modules below it that need no feature.
     fn file(&mut self, from: &Path, to: &Path, file: &Path, is_const: bool) -> Outcome {
         let text = read(&from.join(file))?;
-        if file == Path::new(TABLES) {
+        if TABLES.iter().any(|tables| file == Path::new(tables)) {
             return write(&to.join(file), &text);
         }
         let (mut text, modules) = self.insert_calls(&text, &file.display().to_string(), is_const);

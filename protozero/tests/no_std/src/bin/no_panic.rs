@@ -44,6 +44,7 @@ extern "C" fn main(argc: i32, _argv: *const *const u8) -> i32 {
     black_box(reader(bytes));
     black_box(read::wire(values.number));
     black_box(read::enumeration(text, argc));
+    black_box(read::times(text));
     let mut buffer = [0; 100];
     #[cfg(not(feature = "no-prefix"))]
     black_box(read::prefix(black_box(&mut buffer), values.number));
