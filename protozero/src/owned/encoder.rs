@@ -36,6 +36,9 @@ const BYTES_MAX: usize = i32::MAX as usize;
 /// Length of the buffer on the heap for messages that are too long for the stack.
 const SPILL_LEN: usize = 4096;
 
+/// More elements than these make a message that is not short.
+const FEW_ELEMENTS: usize = 8;
+
 /// What an encoder has written.
 pub(super) struct Written<'b> {
     /// The length of the message, even if it did not fit the buffers.
@@ -89,6 +92,21 @@ impl<'b> Encoder<'b> {
     /// Only counts, inside of `depth` open messages.
     pub(super) fn counting(depth: u32) -> Self {
         Self { depth, ..Self::new(Backward::EMPTY) }
+    }
+
+    /// Says that so many elements come, so that more of the caller's buffer is in the cache when they have been written.
+    #[inline(always)]
+    pub fn expect_elements(&self, count: usize) {
+        if count > FEW_ELEMENTS {
+            self.prefetch_more();
+        }
+    }
+
+    #[inline(never)]
+    fn prefetch_more(&self) {
+        if let Some(next) = &self.next {
+            next.prefetch_more();
+        }
     }
 
     /// Whether bytes were only counted, because the buffers were too short.

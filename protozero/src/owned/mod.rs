@@ -206,6 +206,10 @@ pub trait Output: Sized {
     /// Adds the begin tag of a group, which [`Output::open`] opened after its end tag.
     fn close_group(&mut self, number: u32);
 
+    /// Says that so many elements of a list come.
+    #[inline(always)]
+    fn expect_elements(&mut self, _count: usize) {}
+
     /// Adds what `put` writes to an encoder: for code that exists only once.
     fn through(&mut self, put: impl FnOnce(&mut Encoder<'_>));
 
@@ -258,6 +262,7 @@ pub trait Output: Sized {
     /// Adds a field for each element.
     #[inline(always)]
     fn list<K: Kind>(&mut self, number: u32, values: &[K::Owned]) {
+        self.expect_elements(values.len());
         for value in values.iter().rev() {
             K::put(self, number, value);
         }

@@ -43,6 +43,7 @@ encoder! {
     close(number: u32, end: usize);
     run(number: u32, end: usize);
     close_group(number: u32);
+    expect_elements(count: usize);
 }
 
 /// Counts the bytes that an encoder would write, with the same limit of depth.

@@ -11,8 +11,9 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 
-/// How many bytes of a caller's buffer are asked for in advance.
-const PREFETCHED_BYTES: usize = 256;
+/// How many bytes of a caller's buffer are asked for in advance, if the message is short. One that is as long as the
+/// buffer on the stack needs [`Scratch::LEN`].
+const SHORT_BYTES: usize = 256;
 /// Length of a line of the cache.
 const LINE_BYTES: usize = 64;
 
@@ -143,8 +144,19 @@ impl<'b> Backward<'b> {
     /// Asks for the first bytes of the memory, which may not be in the cache when the message is moved there.
     #[inline(always)]
     pub(super) fn prefetch(&self) {
+        self.prefetch_range(0, SHORT_BYTES);
+    }
+
+    /// Asks for the bytes behind those that [`prefetch`](Self::prefetch) asks for.
+    #[inline(always)]
+    pub(super) fn prefetch_more(&self) {
+        self.prefetch_range(SHORT_BYTES, Scratch::LEN);
+    }
+
+    #[inline(always)]
+    fn prefetch_range(&self, from: usize, to: usize) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        for at in (0..self.capacity.min(PREFETCHED_BYTES)).step_by(LINE_BYTES) {
+        for at in (from..self.capacity.min(to)).step_by(LINE_BYTES) {
             use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             // SAFETY: it is memory of ours (B1), and whatever an address is, this only is a hint.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(self.at(at).cast()) };
