@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use tracing_sdk::{Init, categories, slice};
+use tracing_sdk::{Flow, Init, categories, slice};
 
 categories! {
     /// Work of the plugin.
@@ -26,6 +26,7 @@ categories! {
 pub extern "C" fn plugin_run() {
     // The first call connects. It waits for the sessions that run, as this work is short.
     if Init::new().name("plugin").wait(Duration::from_secs(10)).system().is_ok() {
-        let _work = slice!(PLUGIN, "work");
+        // No arrow begins here that ends in the work of another plugin, or of the program.
+        let _work = slice!(PLUGIN, "work", flow = Flow::new());
     }
 }

@@ -29,8 +29,13 @@ impl Flow {
     #[must_use]
     pub fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        // Far from the small numbers that users choose themselves.
-        Self::scoped("tracing-sdk", NEXT.fetch_add(1, Ordering::Relaxed))
+        Self::of_copy("tracing-sdk", NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// [`scoped`](Self::scoped), apart from equal ids of other copies of the SDK in this process, and far from the
+    /// small numbers that users choose themselves.
+    pub(crate) fn of_copy(scope: &str, id: u64) -> Self {
+        Self::scoped(scope, id ^ copy_number())
     }
 
     /// A flow that other libraries of this process can name, by `id`. The C++ SDK calls it `ProcessScoped`.
@@ -61,6 +66,20 @@ impl Flow {
     #[must_use]
     pub const fn id(self) -> u64 {
         self.0
+    }
+}
+
+/// A random number of this copy of the SDK. A library that is loaded at run time has another one than the program.
+fn copy_number() -> u64 {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let make = || {
+        let made = process::random();
+        let first = NUMBER.compare_exchange(0, made, Ordering::Relaxed, Ordering::Relaxed);
+        first.map_or_else(|other| other, |_| made)
+    };
+    match NUMBER.load(Ordering::Relaxed) {
+        0 => make(),
+        number => number,
     }
 }
 

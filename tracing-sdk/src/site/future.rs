@@ -81,7 +81,7 @@ impl AsyncSlice {
     pub fn track_and_flow(name: &'static StaticName) -> (Track<'static>, Flow) {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let flow = Flow::scoped("tracing-sdk async", number);
+        let flow = Flow::of_copy("tracing-sdk async", number);
         // Spread, so that it meets no id that the program gave to a track of this name. Without the uuid of the process
         // in the flow, which would remove that of the track: the tracks of all processes would be the same.
         let id = flow.id() ^ Track::process().uuid();

@@ -47,8 +47,8 @@ pub(super) fn start_ticks(stat: &str) -> Option<u64> {
     after.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
-/// A number that another process does not get, for a system without `/proc`.
-fn random() -> u64 {
+/// A number that other processes, and other copies of the SDK in this one, do not get.
+pub(crate) fn random() -> u64 {
     use std::hash::{BuildHasher as _, Hasher as _};
     // The keys of hash maps are random.
     std::collections::hash_map::RandomState::new().build_hasher().finish()

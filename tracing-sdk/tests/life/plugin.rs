@@ -34,6 +34,11 @@ pub(crate) fn libraries_with_a_copy_of_their_own_are_traced() {
         }
         _ => None,
     });
+    let flows = packets.iter().filter_map(|packet| match &packet.message.data {
+        Some(TracePacketData::TrackEvent(event)) => event.flow_ids.first(),
+        _ => None,
+    });
+    assert_eq!(flows.collect::<BTreeSet<_>>().len(), works.len(), "copies have made equal flows");
     // The main thread, whose events are of all three copies, and the one that has ended.
     assert_eq!(threads.collect::<BTreeSet<_>>().len(), 2);
 }
