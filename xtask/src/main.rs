@@ -136,7 +136,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "no-panic",
-        arguments: "",
+        arguments: "[--short]",
         about: "prove by linking that reader and writers cannot panic, and that the arithmetic of abi cannot overflow",
         run: no_panic::run,
     },

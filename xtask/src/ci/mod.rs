@@ -64,7 +64,8 @@ const STEPS: &[Step] = &[
     ("model", "model", |ctx| model::run(ctx, &[])),
     ("mutants", "mutants", |ctx| mutants::of_change(ctx)),
     ("no-std", "no_std", |ctx| no_std::run(ctx, &[])),
-    ("no-panic", "no_std", |ctx| no_panic::run(ctx, &[])),
+    ("no-panic", "no_std", |ctx| no_panic::run(ctx, &["--short".to_owned()])),
+    ("no-panic-levels", "no_std", |ctx| no_panic::run(ctx, &[])),
     ("size", "no_std", |ctx| size::run(ctx, &[])),
     ("outside", "outside", |ctx| outside(ctx, &[&["test", "--all-features"]])),
     ("outside-bare", "outside", |ctx| outside(ctx, &[&["test"], &["doc", "--no-deps"]])),
@@ -90,8 +91,9 @@ const LONG: &[&str] = &[
     "mutants",
     // Loom and Miri look at the memory that threads share.
     "tsan",
+    // The others as programs are shipped.
+    "no-panic-levels",
     // The code generator and the encoders of protozero.
-    "no-panic",
     "size",
     "outside-bare",
     "corpus",
