@@ -82,8 +82,30 @@ pub(crate) struct SetUp {
     pub(crate) after: SourceId,
     /// The last registration that it is for; later ones are set up when they come.
     pub(crate) last: SourceId,
-    /// For a config that was changed: what is set up already, by index in the config.
-    pub(crate) served: Option<BlockSet<(usize, ProducerId)>>,
+    /// For a config that was changed: what is set up already, or will be.
+    pub(crate) served: Option<Served>,
+}
+
+/// What the set-up for a changed config leaves alone.
+#[derive(Debug, Default)]
+pub(crate) struct Served {
+    /// What is set up, by index in the config.
+    pub(crate) instances: BlockSet<(usize, ProducerId)>,
+    /// The registrations whose own set-up waited, and where they went on.
+    pub(crate) waiting: BlockMap<SourceId, (SessionId, usize)>,
+}
+
+impl Served {
+    pub(crate) fn has(
+        &self,
+        session: SessionId,
+        index: usize,
+        id: SourceId,
+        of: ProducerId,
+    ) -> bool {
+        let is_to_come = |at: &(SessionId, usize)| *at <= (session, index);
+        self.instances.contains(&(index, of)) || self.waiting.get(&id).is_some_and(is_to_come)
+    }
 }
 
 /// Where the set-up of a new registration goes on.
@@ -231,6 +253,13 @@ impl Work {
         let used = &mut self.allowance.used;
         *used = used.saturating_sub(allowance);
         allowance.saturating_sub(*used)
+    }
+
+    /// The registration whose set-up waits, and where it goes on.
+    pub(crate) fn new_source(&self) -> Option<(SourceId, (SessionId, usize))> {
+        // What has begun is first.
+        let Some(Todo::SetUpNewSource(_, at)) = self.todo.front() else { return None };
+        Some((at.id, (at.session, at.index)))
     }
 
     /// Whether the end of a session waits for its scrape.

@@ -307,10 +307,10 @@ impl Service {
             return consumer.work.todo.push_front(Todo::ChangeConfig(caller.call, job));
         }
         let session = self.sessions.get_mut(job.session).ok_or(SessionError::NoSession);
-        let result = compiled
-            .map_err(SessionError::from)
-            .and(session)
-            .and_then(|session| set_up::change(session, *job, &self.sources, consumers, cx));
+        let result = compiled.map_err(SessionError::from).and(session).and_then(|session| {
+            let offered = (&self.sources, &self.producers);
+            set_up::change(session, *job, offered, consumers, cx)
+        });
         self.reply_result(caller, CHANGE, result);
     }
 

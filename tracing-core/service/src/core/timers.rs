@@ -86,10 +86,8 @@ impl Service {
             }
             Timer::FileStall(id) => of_session(id, stop::handle_file_stall),
             Timer::TriggerTimeout(id) => of_session(id, stop::handle_trigger_timeout),
-            Timer::TriggerStop(id) => {
-                of_session(id, |s, cx| cx.then(stop::flush_and_disable(s.id)))
-            }
-            Timer::Duration(id) => of_session(id, |s, cx| stop::handle_duration_end(s, cx)),
+            Timer::TriggerStop(id) => of_session(id, stop::handle_time_end),
+            Timer::Duration(id) => of_session(id, stop::handle_duration_end),
             Timer::SlowStart(id) => of_session(id, start::handle_slow_start_timer),
             Timer::Snapshot(id) => of_session(id, start::take_snapshot),
             Timer::FileWrite(id) => of_session(id, |s, cx| write::handle_timer(s, cx)),

@@ -28,9 +28,9 @@ use crate::matching::BUDGET_EXCEEDED;
 use crate::name_sketch::NameBit;
 use crate::producers::{Producer, Producers};
 use crate::step::Step;
-use crate::work::{Piece, SetUp};
+use crate::work::{Piece, Served, SetUp};
 use abi::ids::{BufferId, SessionId};
-use abi::map::{BlockMap, BlockSet};
+use abi::map::BlockMap;
 use abi::sync::Arc;
 
 /// The name of a data source of the config.
@@ -163,8 +163,9 @@ pub(crate) fn continue_set_up(
             }
             job.after = id;
             cx.spend(limits::WORK_PER_ENTRY);
-            let is_served = |served: &BlockSet<_>| {
-                sources.get(id).is_some_and(|s| served.contains(&(job.index, s.producer)))
+            let is_served = |served: &Served| {
+                let source = sources.get(id);
+                source.is_some_and(|s| served.has(session.id, job.index, id, s.producer))
             };
             if !job.served.as_ref().is_some_and(is_served) {
                 set_up_and_start_instance(
@@ -390,19 +391,25 @@ pub(crate) fn check_open(session: &Session) -> Result<(), SessionError> {
 pub(crate) fn change(
     session: &mut Session,
     job: Changing,
-    sources: &Sources,
+    (sources, producers): (&Sources, &Producers),
     consumers: &mut Consumers,
     cx: &mut Context,
 ) -> Result<(), SessionError> {
     check_open(session)?;
-    session.config = Arc::new(job.config);
+    // A trigger may have set the duration meanwhile.
+    let duration_ms = session.config.duration_ms;
+    session.config = Arc::new(TraceConfig { duration_ms, ..job.config });
     *session.source_filters = job.filters;
     for error in job.problems {
         let text = format_args!("ChangeTraceConfig: {error}");
         consumers.log_session_error(session.consumer, &mut cx.out, text);
     }
-    cx.spend(limits::WORK_PER_ENTRY.saturating_mul(session.instances.len() as u64));
-    let served = session.instances.values().map(|i| (i.source_index, i.producer)).collect();
+    let entries = session.instances.len().saturating_add(producers.len());
+    cx.spend(limits::WORK_PER_ENTRY.saturating_mul(entries as u64));
+    let served = Served {
+        instances: session.instances.values().map(|i| (i.source_index, i.producer)).collect(),
+        waiting: producers.values().filter_map(|producer| producer.work.new_source()).collect(),
+    };
     let job = SetUp { last: sources.last(), served: Some(served), ..SetUp::default() };
     cx.then(Step::SetUp { session: session.id, job: Box::new(job) });
     Ok(())

@@ -71,10 +71,19 @@ pub(crate) fn free(session: &Session, reason: EndError, cx: &mut Context) {
 }
 
 /// The duration is over. A session that a trigger stops already ends by the trigger's delay.
-pub(crate) fn handle_duration_end(session: &Session, cx: &mut Context) {
+pub(crate) fn handle_duration_end(session: &mut Session, cx: &mut Context) {
     if session.triggers.mode != TriggerMode::Stop || !session.triggered {
-        cx.then(flush_and_disable(session.id));
+        handle_time_end(session, cx);
     }
+}
+
+/// The time of a session is over, by its duration or by the delay of a trigger. One that does not record any more has
+/// nothing to flush; but if it is detached, with a full file for instance, it is gone now.
+pub(crate) fn handle_time_end(session: &mut Session, cx: &mut Context) {
+    cx.then(match session.state() {
+        SessionState::Configured | SessionState::Started => flush_and_disable(session.id),
+        _ => Step::DisableOrFree(session.id),
+    });
 }
 
 /// Ends a session for its consumer, or for good if it has none by then.
@@ -289,14 +298,12 @@ pub(crate) fn handle_scrape_end(session: &Session, cx: &mut Context) {
     }
 }
 
-/// Notes the end in the trace, and that it is to be reported.
+/// Notes the end in the trace, and that it is to be reported. The timers of its time go on: see [`handle_time_end`].
 pub(crate) fn note_end(session: &mut Session, cx: &mut Context) {
     let id = session.id;
     for timer in [
         Timer::TriggerTimeout(id),
-        Timer::TriggerStop(id),
         Timer::StopTimeout(id),
-        Timer::Duration(id),
         Timer::SlowStart(id),
         Timer::Snapshot(id),
         Timer::FileWrite(id),
@@ -438,5 +445,8 @@ pub(crate) fn cancel_timers(session: &mut Session, cx: &mut Context) {
     for timer in session.snapshot_hits.end_delays() {
         cx.timers.cancel(Timer::CloneHit(timer));
     }
-    cx.timers.cancel(Timer::FileStall(session.id));
+    let id = session.id;
+    for timer in [Timer::FileStall(id), Timer::Duration(id), Timer::TriggerStop(id)] {
+        cx.timers.cancel(timer);
+    }
 }

@@ -282,3 +282,54 @@ fn names_of_producers_and_machines_are_bounded() {
         }
     }
 }
+
+/// A trigger sets the duration while a change waits for its turn. The change takes that from nothing that it replaces.
+#[test]
+fn a_change_keeps_the_duration_that_a_trigger_has_set() {
+    let mut shell = Shell::new();
+    let starting = crate::triggers::starting(vec![crate::triggers::trigger("go", 1234)]);
+    let (producer, consumer) = crate::triggers::session(&mut shell, starting.clone());
+    shell.work_waits = true;
+    shell.advance_ms(500);
+    let changed = TraceConfig { trigger_config: starting.trigger_config, ..with_expressions(200) };
+    let request = protos::ChangeTraceConfigRequest {
+        trace_config: Some(changed.into()),
+        ..Default::default()
+    };
+    let call = shell.call_consumer(consumer.client, Ask::ChangeTraceConfig(request), None);
+    crate::triggers::fire(&mut shell, &producer, &["go"]);
+    assert!(turns_until_rest(&mut shell) > 1);
+    let replies = shell.take_replies_to(consumer.client, call);
+    assert!(replies[0].response.is_some(), "it was changed");
+    shell.work_waits = false;
+    let packets = consumer.read(&mut shell);
+    let durations = packets.iter().filter_map(|packet| match &packet.data {
+        Some(protos::TracePacketData::TraceConfig(config)) => Some(config.duration_ms),
+        _ => None,
+    });
+    assert_eq!(durations.collect::<Vec<_>>(), [Some(1234)]);
+}
+
+/// A registration that waits for its turn when the filters change is set up once.
+#[test]
+fn a_change_leaves_a_registration_that_waits_to_its_turn() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let mut asked = config(&["ds"]);
+    asked.data_sources[0].producer_name_filter = vec!["nobody".into()];
+    consumer.enable(&mut shell, asked.clone(), None);
+    let producer = crate::producer(&mut shell, "p");
+    shell.work_waits = true;
+    let mut registered = 0;
+    while !shell.service.is_busy(producer.client) {
+        producer.register_name(&mut shell, "ds");
+        registered += 1;
+    }
+    assert_eq!(shell.service.footprint().instances, 0);
+    asked.data_sources[0].producer_name_filter = vec!["p".into()];
+    let request =
+        protos::ChangeTraceConfigRequest { trace_config: Some(asked.into()), ..Default::default() };
+    consumer.call(&mut shell, Ask::ChangeTraceConfig(request));
+    turns_until_rest(&mut shell);
+    assert_eq!(shell.service.footprint().instances, registered);
+}

@@ -287,6 +287,32 @@ fn a_consumer_that_attaches_later_is_told_of_the_end() {
     }
 }
 
+/// It has recorded all that it may, but its key, its name and its buffers are taken until its time is over.
+#[test]
+fn a_detached_session_with_a_full_file_is_gone_after_its_duration() {
+    for detaches_after_the_end in [false, true] {
+        let mut shell = Shell::new();
+        let limited = TraceConfig {
+            write_into_file: Some(true),
+            max_file_size_bytes: Some(1),
+            duration_ms: Some(60_000),
+            ..config(&["ds"])
+        };
+        let mut consumer = MockConsumer::connect(&mut shell, 0);
+        let file = shell.open_file();
+        consumer.enable(&mut shell, limited, Some(file));
+        assert!(detaches_after_the_end || detach(&mut shell, &consumer, "key"));
+        shell.advance_ms(5000);
+        assert!(shell.files[&file].closed);
+        assert!(!detaches_after_the_end || detach(&mut shell, &consumer, "key"));
+        shell.advance_ms(54_999);
+        assert!(!shell.service.is_idle());
+        shell.advance_ms(1);
+        assert!(shell.service.is_idle());
+        assert_eq!(attach(&mut shell, &consumer, "key"), None);
+    }
+}
+
 /// The error that it ended with is told to each consumer that attaches.
 #[test]
 fn a_probe_does_not_swallow_the_error() {

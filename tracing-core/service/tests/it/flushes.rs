@@ -1,6 +1,7 @@
 //! Flushes: what starts and what ends them.
 
 use super::*;
+use crate::lifecycle::{notifying, stopped};
 use protos::GetAsyncCommandResponseCmd as GetAsyncCommand;
 use protos::producer_port::Request;
 use protos::{TraceConfigIncrementalStateConfig, TraceConfigWriteFlushMode as Mode};
@@ -370,4 +371,28 @@ fn slow_sources_are_named_or_there_are_none() {
         _ => false,
     });
     assert!(!slow);
+}
+
+/// What is recorded no more has nothing to flush: its last flush was the one before.
+#[test]
+fn a_duration_that_ends_while_a_session_stops_flushes_nothing() {
+    let mut shell = Shell::new();
+    let mut producer = producer(&mut shell, "p");
+    producer.register(&mut shell, notifying("ds", false, true));
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let config = TraceConfig { duration_ms: Some(1000), ..config(&["ds"]) };
+    consumer.enable(&mut shell, config, None);
+    shell.advance_ms(900);
+    consumer.disable(&mut shell);
+    producer.commands(&mut shell);
+    shell.advance_ms(200);
+    stopped(&mut shell, &producer, 1);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
+    assert!(!shell.log.iter().any(|line| line.1.contains("flush")), "{:?}", shell.log);
+    let packets = consumer.read(&mut shell);
+    let stats = packets.iter().find_map(|p| match &p.data {
+        Some(TracePacketData::TraceStats(stats)) => Some(stats),
+        _ => None,
+    });
+    assert_eq!(stats.unwrap().final_flush_outcome.unwrap_or_default().0, 0);
 }

@@ -26,7 +26,7 @@ pub(super) fn waiting(mode: Mode, timeout_ms: u32, triggers: Vec<Trigger>) -> Tr
     TraceConfig { trigger_config: Some(trigger_config), ..config(&["ds"]) }
 }
 
-fn starting(triggers: Vec<Trigger>) -> TraceConfig {
+pub(super) fn starting(triggers: Vec<Trigger>) -> TraceConfig {
     waiting(Mode::START_TRACING, 1000, triggers)
 }
 
