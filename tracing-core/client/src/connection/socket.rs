@@ -26,7 +26,7 @@ pub trait Transport: Send {
     /// that carries no descriptors drops it, and says so to the service (`by_value` of the service's `Peer`).
     ///
     /// # Errors
-    /// When the connection is closed.
+    /// When the connection is closed, or it cannot send for another reason. It is [closed](Self::close) then.
     fn send(&mut self, bytes: &[IoSlice<'_>], fd: Option<BorrowedFd<'_>>)
     -> Result<usize, OsError>;
 
@@ -168,8 +168,12 @@ impl<P: Port, T: Transport> TransportConnection<P, T> {
             match self.transport.send(&parts, fd) {
                 Ok(0) => return,
                 Ok(sent) => self.client.outbox().advance(sent),
-                // Replies that came before the end can still be read; the read finds the end.
-                Err(_) => return self.client.outbox().clear(),
+                Err(_) => {
+                    // Not every error ends the connection, and without what was to be sent it is of no use. Replies
+                    // that came before the end can still be read, and then the read finds the end.
+                    self.client.outbox().clear();
+                    return self.transport.close();
+                }
             }
         }
     }

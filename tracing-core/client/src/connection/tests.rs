@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::io::IoSlice;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use protos::producer_port::Request;
 use protos::{InitializeConnectionRequest, SyncRequest};
@@ -195,4 +195,43 @@ fn a_service_that_disconnects_after_any_byte() {
         assert_eq!(client.receive(FOREVER), expected, "after {cut} bytes");
         assert_eq!(client.receive(FOREVER), Received::Disconnected);
     }
+}
+
+/// A transport that cannot send, though the other side is there.
+#[derive(Debug, Default)]
+struct Mute {
+    is_closed: bool,
+}
+
+impl Transport for Mute {
+    fn send(&mut self, _: &[IoSlice<'_>], _: Option<BorrowedFd<'_>>) -> Result<usize, OsError> {
+        // ENOBUFS.
+        Err(OsError::new("sendmsg", 105))
+    }
+
+    fn receive(&mut self, _: &mut [u8]) -> Result<Raw, OsError> {
+        Ok(if self.is_closed { Raw::End } else { Raw::Nothing })
+    }
+
+    fn wait(&mut self, _: bool, _: Option<Duration>) -> Awake {
+        assert!(self.is_closed, "it waits for an answer to what was never sent");
+        Awake { readable: true, writable: true }
+    }
+
+    fn waker(&self) -> Box<dyn Fn() + Send + Sync> {
+        Box::new(|| {})
+    }
+
+    fn close(&mut self) {
+        self.is_closed = true;
+    }
+}
+
+#[test]
+fn a_connection_that_cannot_send_ends() {
+    let mut client = TransportConnection::<ProducerPort, Mute>::new(Mute::default());
+    let call = client.send(sync(), true, Attachment::None).unwrap();
+    let rejected = Received::Reply { call, result: Err(Rejected), has_more: false };
+    assert_eq!(client.receive(FOREVER), rejected);
+    assert_eq!(client.receive(FOREVER), Received::Disconnected);
 }

@@ -135,6 +135,8 @@ impl ProducerConnection {
         let mut state = self.shared.lock();
         state.waker = None;
         state.connected = false;
+        // The next connection begins with all sources as they are then.
+        state.controls.retain(Control::is_for_next_connection);
         drop(state);
         if let Some(arbiter) = &self.arbiter {
             arbiter.disconnect();

@@ -205,6 +205,8 @@ impl Dispatcher {
         if self.startup.as_ref().is_some_and(|startup| startup.is_disconnected()) {
             self.abort_startup(StartupAbort::Disconnected);
         }
+        // The next service counts its flushes anew, and does not wait for those of this one.
+        self.flushes = Arc::default();
         self.stop_all();
     }
 

@@ -50,6 +50,17 @@ pub(super) enum Control {
     Sync(Sender<()>),
 }
 
+impl Control {
+    /// Whether it also is for a connection after the one for which it was queued. A connection begins with all data
+    /// sources as they are then, so requests about single ones are not.
+    pub(super) fn is_for_next_connection(&self) -> bool {
+        match self {
+            Self::Sync(_) => true,
+            Self::Request(request) => matches!(**request, Request::ActivateTriggers(_)),
+        }
+    }
+}
+
 /// What the threads of a producer share. It outlives connections.
 #[derive(Default)]
 pub(super) struct SharedState {

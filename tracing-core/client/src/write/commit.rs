@@ -128,10 +128,15 @@ impl PendingCommit {
         self.moves.push(Move { page_idx: 0, chunk_idx: LOSS_MARK_CHUNK_IDX, buffer, content });
     }
 
-    /// Adds all of `other` for `buffer`. It must not acknowledge a flush, nor have patches or dropped packets.
+    /// Adds all of `other` for `buffer`, or if that is no buffer, chunks for the service to free. It must not acknowledge
+    /// a flush, nor have patches or dropped packets.
     pub(super) fn append(&mut self, other: Self, buffer: BufferId) {
         self.chunk_bytes += other.chunk_bytes;
-        self.moves.extend(other.moves.into_iter().map(|entry| Move { buffer, ..entry }));
+        // What is thrown away is no loss of a session.
+        let is_for_it =
+            |entry: &Move| !buffer.is_none() || !matches!(entry.content, Content::Mark(_));
+        let moves = other.moves.into_iter().filter(is_for_it);
+        self.moves.extend(moves.map(|entry| Move { buffer, ..entry }));
     }
 
     /// How many marks are in it.

@@ -6,21 +6,27 @@ mod startup;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use abi::ids::{CallId, FlushId};
+use abi::flush_flags::FlushFlags;
+use abi::ids::{CallId, FlushId, InstanceId};
 use abi::ipc::Rejected;
 use abi::ipc::port::ProducerPort;
-use abi::shm::Region;
+use abi::shm::{PageSize, Region, Smb};
+use abi::sync::{Mutex, lock};
+use abi::time::BootTime;
 use os::shm::MapError;
 use protos::InitializeConnectionResponse;
 use protos::producer_port::Request;
 use protozero::Message as _;
 
 use super::connection::{ProducerConnection, Stepped};
-use super::dispatch::Flushes;
+use super::dispatch::{Dispatcher, Flushes};
+use super::event::{Setup, SharedSource, SourceEvent};
 use super::io::ParkThread;
 use super::shared::{Control, Shared};
 use super::*;
 use crate::connection::{Attachment, Connection, ConnectionError, ConnectionWaker, Received};
+use crate::data_source::{Ack, FlushRequest, Instance};
+use crate::write::{Arbiter, ArbiterOptions, NoWaker};
 use os::queue::queue;
 
 /// A service that accepts the producer and then goes away without answering any other call.
@@ -97,6 +103,46 @@ fn a_fence_outlives_its_connection() {
     connection.end();
     assert_eq!(wait.try_recv(), None);
     assert_eq!(shared.lock().controls.len(), 1);
+}
+
+/// A connection begins with all data sources as they are then. What was queued for the one before would offer one twice,
+/// or take one back that was registered again.
+#[test]
+fn requests_about_data_sources_do_not_outlive_their_connection() {
+    struct Nothing;
+    impl DataSource for Nothing {
+        fn start(&mut self, _: &Instance) {}
+        fn stop(&mut self, _: &Instance, _: Ack) {}
+    }
+    let (events, _told) = queue();
+    let shared = Arc::new(Shared::new(ProducerOptions::new("test"), events));
+    let mut connection = ProducerConnection::new(
+        shared.clone(),
+        Box::new(Leaving::new()),
+        Arc::new(ParkThread::default()),
+    );
+    assert!(connection.begin());
+    while !connection.is_accepted() {
+        assert!(matches!(connection.step(None), Stepped::Progress));
+    }
+    let named = |name: &str| protos::DataSourceDescriptor {
+        name: Some(name.to_owned()),
+        ..Default::default()
+    };
+    shared.register(named("one"), Nothing).unwrap();
+    shared.register(named("two"), Nothing).unwrap();
+    shared.unregister("two");
+    let triggers = protos::ActivateTriggersRequest::default();
+    let triggers = Request::ActivateTriggers(triggers);
+    shared.queue_control(Control::Request(Box::new(triggers.clone())));
+    connection.end();
+    let state = shared.lock();
+    let left = state.controls.iter().map(|control| match control {
+        Control::Request(request) => Some(&**request),
+        Control::Sync(_) => None,
+    });
+    assert_eq!(left.collect::<Vec<_>>(), [Some(&triggers)]);
+    assert!(state.sources.contains_key("one"));
 }
 
 /// What a program asks for while there is no service does not grow the program.
@@ -183,4 +229,49 @@ fn flushes_are_acknowledged_in_order() {
     assert_eq!(flushes.complete(FlushId::new(1)), Some(FlushId::new(MANY)));
     assert_eq!(flushes.complete(FlushId::new(MANY + 1)), Some(FlushId::new(MANY + 1)));
     assert_eq!((flushes.len(), flushes.complete(FlushId::new(MANY))), (0, None));
+}
+
+/// A data source may take its time. The next service does not wait for what it does for the one before.
+#[test]
+fn flushes_of_an_ended_connection_hold_up_none_of_the_next_one() {
+    /// Keeps what it has to acknowledge.
+    struct Slow(Arc<Mutex<Vec<Ack>>>);
+    impl DataSource for Slow {
+        fn start(&mut self, _: &Instance) {}
+        fn flush(&mut self, _: &Instance, _: &FlushRequest, done: Ack) {
+            lock(&self.0).push(done);
+        }
+        fn stop(&mut self, _: &Instance, _: Ack) {}
+    }
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let source: SharedSource = Arc::new(Mutex::new(Box::new(Slow(kept.clone()))));
+    let arbiters = [(); 2].map(|()| {
+        let smb = Smb::new(Region::heap(4096), PageSize::DEFAULT).unwrap();
+        let park = Arc::new(ParkThread::default());
+        Arbiter::new(smb, ArbiterOptions::default(), Arc::new(NoWaker), park)
+    });
+    let (events, inbox) = queue();
+    let instance = InstanceId::new(1);
+    for (arbiter, flush) in arbiters.iter().zip([7, 1]) {
+        events.send(SourceEvent::Start(Setup {
+            id: instance,
+            config: Arc::default(),
+            source: Some(source.clone()),
+            arbiter: Some(arbiter.clone()),
+        }));
+        let (id, instances) = (FlushId::new(flush), vec![instance]);
+        let flags = FlushFlags::default();
+        events.send(SourceEvent::Flush { arbiter: arbiter.clone(), id, instances, flags });
+        events.send(SourceEvent::Disconnected);
+    }
+    events.send(SourceEvent::End);
+    Dispatcher::new(inbox, None).run();
+    let last = lock(&kept).pop();
+    drop(last);
+    let requests = std::iter::from_fn(|| arbiters[1].poll_request(BootTime::from_ns(0)));
+    let flushed = requests.filter_map(|outgoing| match outgoing.request {
+        Request::CommitData(commit) => commit.flush_request_id,
+        _ => None,
+    });
+    assert_eq!(flushed.collect::<Vec<_>>(), [1]);
 }

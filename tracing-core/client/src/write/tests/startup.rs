@@ -151,6 +151,28 @@ fn abort_startup_tracing_for_reservation_bound() {
     check_aborted(true);
 }
 
+/// What is thrown away is no loss of a session: the service counts a mark for whichever comes next.
+#[test]
+fn losses_of_an_aborted_reservation_are_not_told() {
+    let arbiter = unattached(4);
+    let reservation = arbiter.reserve().unwrap();
+    let mut writer = startup_writer(&arbiter, reservation);
+    while !writer.is_dropping() {
+        str_packet(&mut writer, &"x".repeat(3000));
+    }
+    arbiter.abort(reservation);
+    arbiter.attach(ServiceSupport::default());
+    let mut service = Reader::default();
+    service.drain(&arbiter);
+    let commits = service.requests.iter().filter_map(|request| match request {
+        Request::CommitData(commit) => Some(&commit.chunks_to_move),
+        _ => None,
+    });
+    let chunks: Vec<_> =
+        commits.flatten().map(|entry| (entry.chunk, entry.data.is_some())).collect();
+    assert_eq!((chunks, in_use(&arbiter)), (vec![(Some(0), false); 4], 0));
+}
+
 /// Upstream's arbiter commits nothing while a reservation is open.
 #[test]
 fn an_open_reservation_holds_up_nobody_else() {
