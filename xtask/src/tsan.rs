@@ -5,10 +5,18 @@ use crate::asan::{TARGET, UNOPTIMISED};
 use crate::ctx::{Ctx, Outcome};
 use crate::toolchain;
 
+/// The thread that closes sockets has descriptors of its own. The sanitizer takes a number for the same descriptor in
+/// all threads.
+const SUPPRESSIONS: &str = "race:tracing_core_daemon::system::closer::sockets::close_sockets\n";
+
 const SDK_FEATURES: &str = "tracebox-sdk/in-process,tracebox-sdk/log,tracebox-sdk/tracing";
 
 pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
     toolchain::nightly(ctx)?;
+    let target = ctx.target("tsan")?;
+    let suppressions = target.join("suppressions.txt");
+    std::fs::write(&suppressions, SUPPRESSIONS)
+        .map_err(|error| format!("{}: {error}", suppressions.display()))?;
     let mut command = toolchain::cargo(ctx, toolchain::NIGHTLY);
     command.args(["test", "-Zbuild-std", "--target", TARGET]);
     let packages = ["tracebox-abi", "tracebox-os", "tracebox-client", "tracebox-daemon"];
@@ -28,9 +36,9 @@ pub fn run(ctx: &Ctx, arguments: &[String]) -> Outcome {
         // Random tests and simulation, which have one thread.
         .args(["--skip", "props::", "--skip", "a_few_seeds", "--skip", "random_conversations"]);
     command
-        .env("CARGO_TARGET_DIR", ctx.target("tsan")?)
+        .env("CARGO_TARGET_DIR", target)
         .env("RUSTFLAGS", "-Zsanitizer=thread")
-        .env("TSAN_OPTIONS", "halt_on_error=1")
+        .env("TSAN_OPTIONS", format!("halt_on_error=1:suppressions={}", suppressions.display()))
         // Random programs of the SDK.
         .env("SDK_CASES", "50");
     ctx.run(&mut command)

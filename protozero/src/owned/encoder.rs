@@ -94,7 +94,7 @@ impl<'b> Encoder<'b> {
         Self { depth, ..Self::new(Backward::EMPTY) }
     }
 
-    /// Says that so many elements come, so that more of the caller's buffer is in the cache when they have been written.
+    /// Says that so many elements come, so that more of the caller's buffer is in the cache when they are written.
     #[inline(always)]
     pub fn expect_elements(&self, count: usize) {
         if count > FEW_ELEMENTS {

@@ -128,8 +128,8 @@ impl PendingCommit {
         self.moves.push(Move { page_idx: 0, chunk_idx: LOSS_MARK_CHUNK_IDX, buffer, content });
     }
 
-    /// Adds all of `other` for `buffer`, or if that is no buffer, chunks for the service to free. It must not acknowledge
-    /// a flush, nor have patches or dropped packets.
+    /// Adds all of `other` for `buffer`, or if that is no buffer, the chunks, for the service to free. `other` must not
+    /// acknowledge a flush, nor have patches or dropped packets.
     pub(super) fn append(&mut self, other: Self, buffer: BufferId) {
         self.chunk_bytes += other.chunk_bytes;
         // What is thrown away is no loss of a session.

@@ -287,7 +287,7 @@ fn a_consumer_that_attaches_later_is_told_of_the_end() {
     }
 }
 
-/// It has recorded all that it may, but its key, its name and its buffers are taken until its time is over.
+/// A session with a full file has recorded all that it may; its key and its buffers are taken until its time is over.
 #[test]
 fn a_detached_session_with_a_full_file_is_gone_after_its_duration() {
     for detaches_after_the_end in [false, true] {
