@@ -70,7 +70,7 @@ impl Flow {
 }
 
 /// A random number of this copy of the SDK. A library that is loaded at run time has another one than the program.
-fn copy_number() -> u64 {
+pub(crate) fn copy_number() -> u64 {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let make = || {
         let made = process::random();

@@ -75,7 +75,7 @@ fn begin_spec<'a>(site: &'static CallSite, track: Option<&'a Track<'a>>) -> Spec
 }
 
 fn flow(number: u64) -> Flow {
-    Flow::scoped("tracing span", number)
+    Flow::of_copy("tracing span", number)
 }
 
 /// A track that the program named. Each thread has one, which readers show as one track: slices of one track must be
@@ -94,7 +94,8 @@ fn life_track<'a>(site: &'static CallSite, values: &'a Values, number: u64) -> T
         Some(name) => Track::dynamic(name),
         None => SPANS.child(site.name.text()),
     }
-    .id(number)
+    // Spread: see `AsyncSlice::track_and_flow`.
+    .id(flow(number).id() ^ Track::process().uuid())
 }
 
 /// A span of `site` is made, of which `scratch` has the values. Its parent has a handle for it.

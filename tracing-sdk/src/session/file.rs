@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::copy::copy_of_process;
 use super::error::SessionError;
 
 /// A file that gets its name later. Dropping it removes it.
@@ -66,11 +67,11 @@ impl Drop for NewFile {
 }
 
 /// A name in the same folder that nobody else uses.
-fn partial_name(path: &Path) -> PathBuf {
+pub(super) fn partial_name(path: &Path) -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".tracing-sdk-{:016x}-{count}", crate::track::process::uuid()));
+    name.push(format!(".tracing-sdk-{:016x}-{count}", copy_of_process()));
     path.with_file_name(name)
 }
 

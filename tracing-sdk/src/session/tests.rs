@@ -39,3 +39,12 @@ fn a_session_can_be_stopped_while_its_trace_is_written() {
     session.read_into(&mut trace).expect("the rest");
     assert_eq!(crate::tests::trace::events(&trace).len(), 4);
 }
+
+/// Another copy of the SDK in this process counts, too, and has the same uuid of the process.
+#[test]
+fn names_are_those_of_this_copy_alone() {
+    let of_process = format!("{:016x}", crate::track::process::uuid());
+    for name in [new_name(), file::partial_name(Path::new("a")).display().to_string()] {
+        assert!(!name.contains(&of_process), "{name}");
+    }
+}

@@ -8,6 +8,7 @@ use tracing::instrument::Instrument as _;
 use tracing::{info, info_span};
 use tracing_sdk::layer::{Recorder, SpanStyle, layer};
 use tracing_sdk::session::record;
+use tracing_sdk::{Flow, Track};
 use tracing_subscriber::prelude::*;
 
 use super::{body, check_nesting, named, recorded};
@@ -222,4 +223,24 @@ fn a_span_may_be_entered_on_two_threads_at_once() {
         });
     });
     check_nesting(&trace.expect("a recording"));
+}
+
+/// Another copy of the SDK in this process counts its spans from 1, too, and so do programs.
+#[test]
+fn tracks_and_flows_of_spans_are_those_of_nobody_else() {
+    let layer = Recorder::new().span_style(SpanStyle::Async).build();
+    let trace = recorded(tracing_subscriber::registry().with(layer), || {
+        info_span!("lonely").in_scope(|| {});
+        info_span!("placed", track = "Places").in_scope(|| {});
+    });
+    let spans = Track::named("tracing spans");
+    let numbers = 0..100_000;
+    for (name, track) in [("lonely", spans.child("lonely")), ("Places", Track::named("Places"))] {
+        let found = named(&trace, name).first().and_then(|track| track.uuid).expect("a track");
+        assert!(numbers.clone().all(|number| track.id(number).uuid() != found), "{name}");
+    }
+    let flows: Vec<_> =
+        packets(&trace).iter().filter_map(body).flat_map(|e| e.flow_ids.clone()).collect();
+    let plain = |number| Flow::scoped("tracing span", number).id();
+    assert!(!flows.is_empty() && numbers.map(plain).all(|flow| !flows.contains(&flow)));
 }
