@@ -73,10 +73,10 @@ pub use self::recorder::FlightRecorder;
 use self::shared::{Inner, Shared, State, TIMEOUT};
 #[cfg(feature = "in-process")]
 pub use self::watchdog::Watchdog;
+use crate::inside;
 #[cfg(feature = "in-process")]
 use crate::runtime::CompleteFile;
 use crate::runtime::{self, LiveSession};
-use crate::{fork, inside};
 
 /// A session. Dropping it stops it, and discards what was not read. One with the service inside the program that writes
 /// into a file ends as by [`stop`](Self::stop) first, so the file is complete, and the drop may take as long as that.
@@ -166,6 +166,11 @@ use crate::{fork, inside};
 /// [`stop`](Self::stop) on the thread that its way of handling signals provides (`ctrlc`, `signal-hook`,
 /// `tokio::signal`), never in a signal handler itself; or ends the program there by `std::process::exit`. A session
 /// with [`Config::write_into_file`] leaves a readable file in any case: the service only ever appends whole packets.
+///
+/// # Forks
+///
+/// A session belongs to the process that has made it. In a forked process its methods give an error, and dropping it
+/// does nothing.
 #[derive(Debug)]
 pub struct Session {
     shared: Arc<Shared>,
@@ -176,8 +181,6 @@ pub struct Session {
     socket: Option<OpenSocket>,
     /// The service is inside the program and writes a file.
     writes_file: bool,
-    /// The value of [`fork::count`] in the process that it belongs to.
-    forks: u32,
 }
 
 /// The service of a session.
@@ -256,7 +259,7 @@ impl Session {
         let mut session = Self::new(service, consumer, state, new_file);
         session.name = name;
         {
-            let mut inner = session.shared.lock();
+            let mut inner = session.shared.lock()?;
             inner.writes_file = config.writes_file();
             if session.service.is_inside() {
                 inner.named = categories::named(&message);
@@ -273,7 +276,7 @@ impl Session {
 
     /// Whether the process was forked since: then the session is that of its parent.
     fn is_of_parent(&self) -> bool {
-        self.forks != fork::count()
+        self.shared.is_of_parent()
     }
 
     fn new(service: Service, consumer: Consumer, state: State, file: Option<NewFile>) -> Self {
@@ -282,8 +285,7 @@ impl Session {
             runtime::add_session(LiveSession::Outside(socket));
         }
         let shared = Arc::new(Shared::new(consumer, state, file));
-        let (name, forks) = (String::new(), fork::count());
-        Self { shared, service, name, socket, writes_file: false, forks }
+        Self { shared, service, name: String::new(), socket, writes_file: false }
     }
 
     /// Starts recording. Returns when all data sources record. For a session that a trigger starts it returns when the
@@ -294,7 +296,7 @@ impl Session {
     /// source has not started within ten seconds, for example because its process is stopped: the session records all
     /// the same, and its file is there.
     pub fn start(&self) -> Result<(), SessionError> {
-        self.shared.lock().start()
+        self.shared.lock()?.start()
     }
 
     /// Makes all producers hand over what they have recorded.
@@ -303,7 +305,7 @@ impl Session {
     /// When some producer does not answer within ten seconds.
     pub fn flush(&self) -> Result<(), SessionError> {
         crate::flush();
-        self.shared.lock().flush()
+        self.shared.lock()?.flush()
     }
 
     /// Stops recording. Returns when all data sources have handed over what they recorded. Does nothing if the session
@@ -313,7 +315,7 @@ impl Session {
     /// When the session was not started, or the service does not answer.
     pub fn stop(&self) -> Result<(), SessionError> {
         crate::flush();
-        self.shared.lock().stop()
+        self.shared.lock()?.stop()
     }
 
     /// Waits until the session ends by itself (its duration, a trigger, a full file) or another thread stops it.
@@ -370,6 +372,7 @@ impl Session {
     /// When the service refuses: it is too old, or the session writes into a file
     /// ([`save_snapshot`](Self::save_snapshot) copies that).
     pub fn snapshot(&self) -> Result<Self, SessionError> {
+        self.shared.check_process()?;
         crate::flush();
         snapshot(&self.service, &self.name)
     }
@@ -380,6 +383,7 @@ impl Session {
     /// # Errors
     /// When the service refuses, or the file cannot be written.
     pub fn save_snapshot(&self, path: impl AsRef<Path>) -> Result<(), SessionError> {
+        self.shared.check_process()?;
         crate::flush();
         save(&self.service, &self.name, path.as_ref())
     }
@@ -389,7 +393,7 @@ impl Session {
     /// # Errors
     /// When the service does not answer.
     pub fn stats(&self) -> Result<TraceStats, SessionError> {
-        Ok(self.shared.lock().consumer.get_trace_stats()?)
+        Ok(self.shared.lock()?.consumer.get_trace_stats()?)
     }
 
     /// The state of the service: its producers, their data sources, and the sessions of this user.
@@ -397,7 +401,7 @@ impl Session {
     /// # Errors
     /// When the service does not answer.
     pub fn query(&self) -> Result<TracingServiceState, SessionError> {
-        Ok(self.shared.lock().consumer.query_service_state(false)?)
+        Ok(self.shared.lock()?.consumer.query_service_state(false)?)
     }
 
     /// Extends the producer filters of the data sources to those of `config`; all else of it is ignored, because a
@@ -406,11 +410,11 @@ impl Session {
     /// # Errors
     /// When the service refuses or does not answer.
     pub fn change_config(&self, config: &Config) -> Result<(), SessionError> {
-        Ok(self.shared.lock().consumer.change_trace_config(&config.to_message())?)
+        Ok(self.shared.lock()?.consumer.change_trace_config(&config.to_message())?)
     }
 
     /// The consumer below, for every other request of the protocol. The end of the session that this consumer reports
-    /// is unknown to [`wait`](Self::wait).
+    /// is unknown to [`wait`](Self::wait). Not for a forked process: it would wait for threads that it does not have.
     ///
     /// ```
     /// # use tracing_sdk::session::Session;
@@ -421,7 +425,7 @@ impl Session {
     /// # }
     /// ```
     pub fn consumer(&mut self) -> impl DerefMut<Target = Consumer> + '_ {
-        ConsumerGuard(self.shared.lock())
+        ConsumerGuard(self.shared.lock_here())
     }
 }
 
@@ -551,7 +555,7 @@ impl Inner {
 impl Shared {
     /// Ends a session that runs, which writes the rest of its file. True if the file is complete then.
     fn complete_file(&self, timeout: Duration) -> bool {
-        let mut inner = self.lock();
+        let mut inner = self.lock_here();
         if inner.state != State::Started {
             return true;
         }

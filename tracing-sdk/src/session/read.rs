@@ -16,7 +16,7 @@ const WRITE_BYTES: usize = 256 * 1024;
 /// A read that goes on. It keeps one reply of the service, and the service sends a few ahead.
 struct Replies<'s> {
     shared: &'s Shared,
-    _turn: MutexGuard<'s, ()>,
+    _turn: Option<MutexGuard<'s, ()>>,
     read: Option<OpenRead>,
     is_done: bool,
 }
@@ -37,7 +37,7 @@ impl<'s> Replies<'s> {
         // No second attempt after an error: it would not continue where this one has ended.
         self.is_done = true;
         // For one reply: other threads have requests of their own.
-        let mut inner = self.shared.lock();
+        let mut inner = self.shared.lock()?;
         check_readable(&inner)?;
         let consumer = &mut inner.consumer;
         let read = match &mut self.read {

@@ -101,7 +101,8 @@ impl Drop for Turn {
 /// second: if the program records more than 32 MiB in a quarter of a second, which is about a million events with few
 /// arguments, some of it is missing, and a line on standard error says so. If `work` panics, or ends the program by
 /// `exit`, the file has all of it. If a signal, an abort, `_exit` or `exec` of another program ends it, the file has
-/// all but the last quarter of a second.
+/// all but the last quarter of a second. If `work` forks and returns in the child, too, the recording stays that of the
+/// parent, and the child gets the result of `work`.
 ///
 /// ```
 /// # fn main() -> Result<(), tracing_sdk::session::SessionError> {
@@ -136,6 +137,10 @@ pub fn record_to_file<R>(
     let session = Session::in_process(&config)?;
     session.start()?;
     let result = work();
+    if session.is_of_parent() {
+        // `work` has forked, as a daemon does, and this is the child.
+        return Ok(result);
+    }
     session.stop()?;
     // The file is complete, whatever the answer is.
     if is_cut(&session).unwrap_or(false) {

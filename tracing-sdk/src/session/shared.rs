@@ -17,8 +17,9 @@ use client::consumer::{Consumer, ConsumerError, Waited};
 use protos::TrackEventConfig;
 
 use super::categories;
-use super::error::{NOT_STARTED, SessionError};
+use super::error::{NOT_STARTED, OF_PARENT, SessionError};
 use super::file::NewFile;
+use crate::fork;
 use os::clock::Deadline;
 
 /// How long a service may take to answer.
@@ -72,6 +73,8 @@ pub(super) struct Shared {
     turns: Mutex<Turns>,
     changed: Condvar,
     waker: ConnectionWaker,
+    /// The value of [`fork::count`] in the process that the session belongs to.
+    forks: u32,
 }
 
 #[derive(Debug, Default)]
@@ -98,6 +101,7 @@ impl Shared {
             }),
             turns: Mutex::default(),
             changed: Condvar::new(),
+            forks: fork::count(),
         }
     }
 
@@ -109,8 +113,24 @@ impl Shared {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether the process was forked since: then the session is that of its parent.
+    pub(super) fn is_of_parent(&self) -> bool {
+        self.forks != fork::count()
+    }
+
+    /// An error in a forked process. Its parent has the service, and threads that may hold the locks.
+    pub(super) fn check_process(&self) -> Result<(), SessionError> {
+        if self.is_of_parent() { Err(SessionError::Order(OF_PARENT)) } else { Ok(()) }
+    }
+
     /// The consumer, for a request.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
+    pub(super) fn lock(&self) -> Result<MutexGuard<'_, Inner>, SessionError> {
+        self.check_process()?;
+        Ok(self.lock_here())
+    }
+
+    /// As [`lock`](Self::lock), of a caller that knows that the session is of this process.
+    pub(super) fn lock_here(&self) -> MutexGuard<'_, Inner> {
         {
             let mut turns = self.turns();
             turns.wanted += 1;
@@ -124,9 +144,10 @@ impl Shared {
         inner
     }
 
-    /// Waits until no other thread reads.
-    pub(super) fn begin_reading(&self) -> MutexGuard<'_, ()> {
-        self.read_turn.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Waits until no other thread reads. None in a forked process, where nothing can be read.
+    pub(super) fn begin_reading(&self) -> Option<MutexGuard<'_, ()>> {
+        let lock = || self.read_turn.lock().unwrap_or_else(PoisonError::into_inner);
+        (!self.is_of_parent()).then(lock)
     }
 
     /// Whether no thread has the consumer.
@@ -139,6 +160,7 @@ impl Shared {
     /// learns it itself: a thread that panics must not wait for one that flushes.
     #[cfg(feature = "in-process")]
     pub(super) fn has_ended(&self) -> Result<bool, SessionError> {
+        self.check_process()?;
         let Ok(mut inner) = self.inner.try_lock() else { return Ok(false) };
         while inner.state == State::Started {
             if inner.wait(Some(Duration::ZERO))? == Waited::TimedOut {
@@ -150,6 +172,7 @@ impl Shared {
 
     /// Waits for the end of the session. False after `timeout`.
     pub(super) fn wait_ended(&self, timeout: Option<Duration>) -> Result<bool, SessionError> {
+        self.check_process()?;
         let deadline = Deadline::after(timeout);
         loop {
             let mut turns = self.turns();

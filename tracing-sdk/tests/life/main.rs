@@ -85,6 +85,7 @@ fn main() {
         Ok("names a track as its parent") => tracks::use_tracks(),
         Ok("ends beside busy threads") => ends::end_beside_busy_threads(),
         Ok("misspells a category") => ends::misspell(),
+        Ok("forks beside a session") => sessions::fork_beside_a_session(),
         Ok("takes reports") => ends::take_reports(),
         Ok("has a long command line") => ends::record_a_long_command_line(),
         Ok(part) if part.starts_with("ends: ") => ends::end(part),
@@ -99,6 +100,7 @@ fn main() {
             ends::the_last_events_arrive_beside_threads_that_hold_locks();
             tracks::a_track_that_is_one_of_its_ancestors_is_told();
             sessions::a_session_that_a_trigger_starts_is_there_after_its_start();
+            sessions::a_child_has_no_session_of_its_parent();
             ends::a_service_learns_that_a_program_with_a_child_has_ended();
             ends::recordings_that_lack_something_say_so();
             ends::a_program_takes_what_the_library_tells();

@@ -16,6 +16,9 @@ mod tests;
 pub(super) const NOT_STARTED: &str = "the session was not started: call `start` first";
 
 /// For [`SessionError::Order`].
+pub(super) const OF_PARENT: &str = "the session is that of the parent process: make another one";
+
+/// For [`SessionError::Order`].
 pub(super) const IN_FILE: &str = "the service writes this session into a file, so there is nothing to read: read \
                                   the file, or leave `write_into_file` and the like out of the config";
 
