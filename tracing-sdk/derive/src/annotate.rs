@@ -4,8 +4,19 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote};
 use syn::ext::IdentExt as _;
 use syn::{
-    Data, DataEnum, DeriveInput, Error, Field, Fields, Ident, Index, Result, WherePredicate,
+    Attribute, Data, DataEnum, DeriveInput, Error, Field, Fields, Ident, Index, Result,
+    WherePredicate,
 };
+
+/// Where an option would mean nothing it is an error: a user would rely on a `skip` that is ignored.
+const ON_TYPE: &str = "`annotate` is for fields and variants: here it means nothing";
+const ON_VARIANT: &str =
+    "a variant takes `rename` alone: `skip`, `debug` and `display` are for its fields";
+const ON_UNNAMED: &str = "a field without a name takes no `rename`: it is shown without one";
+
+fn is_ours(attribute: &&Attribute) -> bool {
+    attribute.path().is_ident("annotate")
+}
 
 /// The attributes of a field or variant.
 #[derive(Default)]
@@ -24,10 +35,9 @@ enum Form {
 }
 
 impl Options {
-    fn parse(attributes: &[syn::Attribute]) -> Result<Self> {
+    fn parse(attributes: &[Attribute]) -> Result<Self> {
         let mut options = Self::default();
-        for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("annotate"))
-        {
+        for attribute in attributes.iter().filter(is_ours) {
             attribute.parse_nested_meta(|meta| {
                 if meta.path.is_ident("skip") {
                     options.skip = true;
@@ -59,6 +69,9 @@ impl Options {
 }
 
 pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    if let Some(attribute) = input.attrs.iter().find(is_ours) {
+        return Err(Error::new_spanned(attribute, ON_TYPE));
+    }
     let mut is_absent = None;
     let body = match &input.data {
         Data::Struct(data) => {
@@ -110,6 +123,9 @@ fn write_variants(data: &DataEnum) -> Result<TokenStream> {
     let arms = data.variants.iter().map(|variant| {
         let ident = &variant.ident;
         let options = Options::parse(&variant.attrs)?;
+        if options.skip || options.form != Form::Annotate {
+            return Err(Error::new_spanned(variant, ON_VARIANT));
+        }
         let name = options.rename.unwrap_or_else(|| ident.unraw().to_string());
         let bound = bindings(&variant.fields);
         let pattern = match &variant.fields {
@@ -199,6 +215,9 @@ fn write_fields(
     let mut shown: Vec<(&Field, Options, &TokenStream)> = Vec::new();
     for (field, reference) in fields.iter().zip(references) {
         let options = Options::parse(&field.attrs)?;
+        if options.rename.is_some() && field.ident.is_none() {
+            return Err(Error::new_spanned(field, ON_UNNAMED));
+        }
         if !options.skip {
             shown.push((field, options, reference));
         }

@@ -16,7 +16,8 @@ use proc_macro::TokenStream;
 /// | other variant | a map of one entry: its name, and its fields as above |
 ///
 /// Attributes of fields: `#[annotate(skip)]` leaves it out, `#[annotate(debug)]` and `#[annotate(display)]` format it,
-/// `#[annotate(rename = "name")]` names it; `rename` works for variants, too.
+/// `#[annotate(rename = "name")]` names it; `rename` works for variants, too. Elsewhere
+/// they are errors.
 ///
 /// A type parameter must implement `Annotate` if a field of its type is shown, or `Debug` or `Display` if that field is
 /// formatted. One of fields that are left out may be any type.

@@ -20,4 +20,25 @@ struct Whole {
     part: Part,
 }
 
+/// It would be in the trace.
+#[derive(Annotate)]
+enum Login {
+    Anonymous,
+    #[annotate(skip)]
+    Password(String),
+}
+
+#[derive(Annotate)]
+enum Cause {
+    #[annotate(debug)]
+    Other(u8),
+}
+
+#[derive(Annotate)]
+#[annotate(skip)]
+struct Secret(u64);
+
+#[derive(Annotate)]
+struct Pair(#[annotate(rename = "first")] u8, u8);
+
 fn main() {}
