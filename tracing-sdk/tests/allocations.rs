@@ -216,6 +216,32 @@ fn spans_and_events_of_tracing_allocate_nothing() {
     drop(session);
 }
 
+/// After many requests at the same time.
+#[cfg(feature = "tracing")]
+#[test]
+fn spans_that_have_ended_keep_no_long_text() {
+    const SPANS: usize = 100;
+    let _alone = alone();
+    let session = session(&["allocations"]);
+    let text = "x".repeat(200_000);
+    let (early, late) = (text.as_str(), tracing::field::Empty);
+    let measured = allocation_counter::measure(|| {
+        tracing::subscriber::with_default(tracing_sdk::layer::Subscriber::default(), || {
+            let span = || tracing::info_span!("early", early);
+            drop((0..SPANS).map(|_| span()).collect::<Vec<_>>());
+            let span = || {
+                let span = tracing::info_span!("late", late);
+                span.record("late", early);
+                span
+            };
+            drop((0..SPANS).map(|_| span()).collect::<Vec<_>>());
+        });
+    });
+    // A few texts may be on their way.
+    assert!(measured.bytes_current < 2_000_000, "{} bytes", measured.bytes_current);
+    drop(session);
+}
+
 #[cfg(feature = "log")]
 #[test]
 fn records_of_log_allocate_nothing() {

@@ -111,6 +111,8 @@ pub(super) struct Slot {
     style: AtomicU8,
     /// Its span has values or flows.
     has_details: AtomicBool,
+    /// Its details have large values, and lose them when the span ends.
+    is_large: AtomicBool,
     /// The instances of [`made`](Self::made), packed; 0: not known.
     made_for: AtomicU64,
     made_ns: AtomicU64,
@@ -132,6 +134,7 @@ impl Slot {
             enters: AtomicU32::new(0),
             style: AtomicU8::new(0),
             has_details: AtomicBool::new(false),
+            is_large: AtomicBool::new(false),
             made_for: AtomicU64::new(0),
             made_ns: AtomicU64::new(0),
             handles: Handles(AtomicUsize::new(0)),
@@ -153,7 +156,24 @@ impl Slot {
         self.handles.start();
         self.parent.store(start.parent.unwrap_or(0), order);
         if let Some(values) = start.values {
-            self.lock().values.copy(values);
+            let mut details = self.lock();
+            details.values.copy(values);
+            self.note_large(&details);
+        }
+    }
+
+    /// Its span ends. What is large must not occupy memory until the slot is used again, which may be never.
+    #[inline]
+    pub(super) fn drop_large(&self) {
+        if self.is_large.load(Ordering::Relaxed) {
+            self.lock_for_fork().values.clear();
+            self.is_large.store(false, Ordering::Relaxed);
+        }
+    }
+
+    fn note_large(&self, details: &Details) {
+        if details.values.is_large() {
+            self.is_large.store(true, Ordering::Relaxed);
         }
     }
 
@@ -201,8 +221,9 @@ impl Slot {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// The details have changed, which are locked: the end of a slice that has begun may have to tell of it.
-    pub(super) fn set_changed(&self) {
+    /// The `details` have changed, which are locked: the end of a slice that has begun may have to tell of it.
+    pub(super) fn set_changed(&self, details: &Details) {
+        self.note_large(details);
         self.has_details.store(true, Ordering::Release);
         self.changes.fetch_add(1, Ordering::Release);
     }

@@ -379,6 +379,7 @@ impl LiveSpan {
     #[inline]
     pub(super) fn forget(self) {
         self.id().forget(self.slot, None);
+        self.slot.drop_large();
         put_slot(self.slot);
     }
 
@@ -392,7 +393,7 @@ impl LiveSpan {
     pub(super) fn change(self, run: impl FnOnce(&mut Details)) {
         self.with(|details| {
             run(details);
-            self.slot.set_changed();
+            self.slot.set_changed(details);
         });
     }
 }

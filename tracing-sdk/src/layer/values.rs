@@ -54,6 +54,11 @@ impl Values {
         self.values.is_empty()
     }
 
+    /// Whether the texts need more memory than is kept.
+    pub(super) fn is_large(&self) -> bool {
+        self.texts.capacity() > TEXT_BYTES_KEPT
+    }
+
     pub(super) fn clear(&mut self) {
         self.values.clear();
         self.texts.clear();
