@@ -4,7 +4,10 @@
 //!   watchdog ──> list of work ──> thread: sleeps until the first one is due ──> saves a trace, once
 //!   drop     ──> no longer in the list
 //! ```
+//!
+//! A server may watch each of its many requests. So the list is sorted, and work that is not due first wakes nobody.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -41,7 +44,8 @@ mod tests;
 #[derive(Debug)]
 pub struct Watchdog {
     all: Arc<Watchdogs>,
-    number: u64,
+    /// None: it is not in the list.
+    key: Option<Key>,
 }
 
 /// The work that a recorder watches.
@@ -61,19 +65,14 @@ struct State {
     is_over: bool,
 }
 
+/// When work is due, and a number that no other work has.
+type Key = (Instant, u64);
+
 /// The work that is not done, and of which no trace was saved.
 #[derive(Debug, Default)]
 struct List {
-    entries: Vec<Entry>,
+    entries: BTreeMap<Key, PathBuf>,
     last_number: u64,
-}
-
-#[derive(Debug)]
-struct Entry {
-    number: u64,
-    /// None: later than any time.
-    due: Option<Instant>,
-    path: PathBuf,
 }
 
 /// What the thread does next.
@@ -85,25 +84,28 @@ enum Next {
 }
 
 impl List {
-    fn add(&mut self, due: Option<Instant>, path: PathBuf) -> u64 {
+    fn add(&mut self, due: Instant, path: PathBuf) -> Key {
         self.last_number += 1;
-        self.entries.push(Entry { number: self.last_number, due, path });
-        self.last_number
+        let key = (due, self.last_number);
+        self.entries.insert(key, path);
+        key
     }
 
-    fn remove(&mut self, number: u64) {
-        self.entries.retain(|entry| entry.number != number);
+    fn is_first(&self, key: Key) -> bool {
+        self.entries.first_key_value().is_some_and(|(first, _)| *first == key)
+    }
+
+    fn remove(&mut self, key: Key) {
+        self.entries.remove(&key);
     }
 
     /// Takes the work that is due out of the list.
     fn next(&mut self, now: Instant) -> Next {
-        let due = |(at, entry): (usize, &Entry)| Some((entry.due?, at));
-        let Some((due, at)) = self.entries.iter().enumerate().filter_map(due).min() else {
-            return Next::Sleep(None);
-        };
+        let Some(first) = self.entries.first_entry() else { return Next::Sleep(None) };
+        let (due, _) = *first.key();
         match due.checked_duration_since(now).filter(|left| !left.is_zero()) {
             Some(left) => Next::Sleep(Some(left)),
-            None => Next::Save(self.entries.swap_remove(at).path),
+            None => Next::Save(first.remove()),
         }
     }
 }
@@ -125,13 +127,14 @@ impl Watchdogs {
         path: PathBuf,
         save: impl Fn(&Path) + Send + 'static,
     ) -> Watchdog {
-        if self.forks != fork::count() {
-            // The lock may be that of a thread which this process does not have. 0 is the number of nothing.
-            return Watchdog { all: self.clone(), number: 0 };
-        }
+        // Without a due time it is later than any.
         let due = Instant::now().checked_add(limit);
+        // In a forked process the lock may be that of a thread which this process does not have.
+        let Some(due) = due.filter(|_| self.forks == fork::count()) else {
+            return Watchdog { all: self.clone(), key: None };
+        };
         let mut state = self.lock();
-        let number = state.list.add(due, path);
+        let key = state.list.add(due, path);
         if state.thread.is_none() {
             let all = self.clone();
             match os::thread::spawn("tracing-watchdog", Box::new(move || all.run(save))) {
@@ -143,8 +146,10 @@ impl Watchdogs {
                 }
             }
         }
-        self.changed.notify_one();
-        Watchdog { all: self.clone(), number }
+        if state.list.is_first(key) {
+            self.changed.notify_one();
+        }
+        Watchdog { all: self.clone(), key: Some(key) }
     }
 
     /// What the thread does.
@@ -183,11 +188,11 @@ impl Watchdogs {
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
-        if self.all.forks == fork::count() {
-            self.all.lock().list.remove(self.number);
-        } else {
+        if self.all.forks != fork::count() {
             // They are those of the parent process.
             core::mem::forget(self.all.clone());
+        } else if let Some(key) = self.key {
+            self.all.lock().list.remove(key);
         }
     }
 }
