@@ -353,7 +353,8 @@ impl Sequence {
     #[cold]
     fn sample_thread_time(&mut self, now_ns: u64, spec: &Spec<'_, '_>) -> Option<i64> {
         let thread_time = self.thread_time.as_mut().filter(|_| spec.track.is_none())?;
-        Some(thread_time.sample(spec.when.boot_ns(now_ns)))
+        // The event may have another time, but the thread has used the processor until now.
+        Some(thread_time.sample(now_ns))
     }
 
     /// Hands what was written to the interceptor, if there is one.

@@ -64,14 +64,14 @@ impl ThreadTime {
         fields::number(out, counter_field::IS_INCREMENTAL, 1);
     }
 
-    /// The value for an event at `time_ns`.
-    pub(super) fn sample(&mut self, time_ns: u64) -> i64 {
+    /// The value for an event that is recorded at `now_ns`.
+    pub(super) fn sample(&mut self, now_ns: u64) -> i64 {
         let is_due =
-            self.sampled_ns.is_none_or(|last| time_ns >= last.saturating_add(self.period_ns));
+            self.sampled_ns.is_none_or(|last| now_ns >= last.saturating_add(self.period_ns));
         if self.period_ns != 0 && !is_due {
             return 0;
         }
-        self.sampled_ns = Some(time_ns);
+        self.sampled_ns = Some(now_ns);
         self.add(os::clock::thread_ns())
     }
 
