@@ -79,15 +79,15 @@ impl<'a> Counter<'a> {
     /// The static of this counter, with copies of its texts and of the tracks above it.
     ///
     /// Counters with equal names, ids and parents give the same static, with the unit and the other options of the
-    /// first. It stays in memory until the program ends; after 16,384 different ones, states among them, all further
-    /// ones are the counter `other`.
+    /// first; also in a forked process, which finds those of its parent. It stays in memory until the program ends;
+    /// after 16,384 different ones, states among them, all further ones are the counter `other`.
     ///
     /// Keep the result: this looks the counter up under a lock.
     #[must_use]
     pub fn interned(&self) -> &'static Counter<'static> {
         static OTHER: Counter<'static> = Counter::new("other");
         let make = || -> Interned { Box::leak(Box::new(Counter::of(self.track.leaked_copy()))) };
-        let interned = registry::interned(self.track.uuid(), make);
+        let interned = registry::interned(self.track.key(), make);
         interned.and_then(|counter| counter.downcast_ref()).unwrap_or(&OTHER)
     }
 }
@@ -150,7 +150,7 @@ impl<'a> State<'a> {
     pub fn interned(&self) -> &'static State<'static> {
         static OTHER: State<'static> = State::new("other");
         let make = || -> Interned { Box::leak(Box::new(State::of(self.track.leaked_copy()))) };
-        let interned = registry::interned(self.track.uuid(), make);
+        let interned = registry::interned(self.track.key(), make);
         interned.and_then(|state| state.downcast_ref()).unwrap_or(&OTHER)
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct Registry {
     categories: Vec<&'static Category>,
     listed: Listed,
     /// By the uuids of their tracks. They are here because a fork takes this lock.
-    interned: Option<HashMap<u64, Interned>>,
+    interned: Option<HashMap<(u64, bool), Interned>>,
     dynamic: Option<HashMap<DynamicKey, &'static Category>>,
     slots: Slots<Running>,
 }
@@ -205,18 +205,19 @@ pub(crate) fn dynamic(name: &str, tags: &'static [&'static str]) -> &'static Cat
 /// A counter or a state that was made a static at run time.
 pub(crate) type Interned = &'static (dyn Any + Send + Sync);
 
-/// What has the track `uuid`; `make` makes it, and is no code of the program. None if there are too many.
-pub(crate) fn interned(uuid: u64, make: impl FnOnce() -> Interned) -> Option<Interned> {
+/// What has the track with this [`key`](crate::track::Track::key); `make` makes it, and is no code of the program. None
+/// if there are too many.
+pub(crate) fn interned(track: (u64, bool), make: impl FnOnce() -> Interned) -> Option<Interned> {
     let mut registry = lock();
     let known = registry.interned.get_or_insert_with(HashMap::new);
-    if let Some(interned) = known.get(&uuid) {
+    if let Some(interned) = known.get(&track) {
         return Some(*interned);
     }
     if known.len() >= DYNAMIC_MAX {
         return None;
     }
     let interned = make();
-    known.insert(uuid, interned);
+    known.insert(track, interned);
     Some(interned)
 }
 

@@ -392,13 +392,22 @@ impl<'a> Track<'a> {
     /// The number of the track in the trace, which other libraries and tools can use.
     #[must_use]
     pub fn uuid(&self) -> u64 {
+        match self.key() {
+            (uuid, true) => uuid ^ process::uuid(),
+            (uuid, false) => uuid,
+        }
+    }
+
+    /// Its uuid without that of the process, which is another one after a fork, and whether it is below the process.
+    #[inline]
+    pub(crate) fn key(&self) -> (u64, bool) {
         let mut uuid = 0;
         let mut track = self;
         loop {
             uuid ^= track.id ^ track.hash;
             match track.parent {
-                Parent::Process => return uuid ^ process::uuid(),
-                Parent::Global => return uuid,
+                Parent::Process => return (uuid, true),
+                Parent::Global => return (uuid, false),
                 Parent::Track(parent) => track = parent,
             }
         }

@@ -85,6 +85,7 @@ fn main() {
         Ok("names a track as its parent") => tracks::use_tracks(),
         Ok("ends beside busy threads") => ends::end_beside_busy_threads(),
         Ok("misspells a category") => ends::misspell(),
+        Ok("finds its counters in a child") => tracks::find_counters_in_a_child(),
         Ok("forks beside a session") => sessions::fork_beside_a_session(),
         Ok("takes reports") => ends::take_reports(),
         Ok("has a long command line") => ends::record_a_long_command_line(),
@@ -99,6 +100,7 @@ fn main() {
             ends::the_end_of_a_program_completes_its_files();
             ends::the_last_events_arrive_beside_threads_that_hold_locks();
             tracks::a_track_that_is_one_of_its_ancestors_is_told();
+            tracks::a_child_finds_the_counters_of_its_parent();
             sessions::a_session_that_a_trigger_starts_is_there_after_its_start();
             sessions::a_child_has_no_session_of_its_parent();
             ends::a_service_learns_that_a_program_with_a_child_has_ended();

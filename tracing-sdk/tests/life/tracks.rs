@@ -3,10 +3,10 @@
 use std::process::Stdio;
 
 use tracing_sdk::session::record;
-use tracing_sdk::{Track, instant};
+use tracing_sdk::{Counter, State, Track, instant};
 
 use crate::trace::{events, packets, tracks};
-use crate::{LIFE, Place};
+use crate::{LIFE, Place, is_child};
 
 pub(crate) fn a_track_that_is_one_of_its_ancestors_is_told() {
     let place = Place::new("tracks");
@@ -51,5 +51,27 @@ fn track_of(packet: &crate::trace::Packet) -> Option<u64> {
     match &packet.message.data {
         Some(protos::TracePacketData::TrackEvent(event)) => event.track_uuid,
         _ => None,
+    }
+}
+
+pub(crate) fn a_child_finds_the_counters_of_its_parent() {
+    let place = Place::new("counters");
+    let status = place.command("finds its counters in a child").status().expect("a process");
+    assert!(status.success(), "{status}");
+}
+
+pub(crate) fn find_counters_in_a_child() {
+    static PARENT: Track<'_> = Track::global("machine");
+    let both = || {
+        [Counter::dynamic("queue").interned(), Counter::dynamic("load").parent(&PARENT).interned()]
+    };
+    let state = || State::dynamic("link").interned();
+    let (counters, link) = (both(), state());
+    // The fork is noticed.
+    tracing_sdk::init().expect("a producer");
+    if is_child() {
+        let is_same = core::iter::zip(counters, both()).all(|(old, new)| core::ptr::eq(old, new));
+        assert!(is_same && core::ptr::eq(link, state()));
+        assert!(!core::ptr::eq(counters[0], counters[1]));
     }
 }
