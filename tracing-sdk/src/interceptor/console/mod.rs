@@ -51,6 +51,9 @@ use super::registry::{Interceptor, register};
 /// Unlike in C++, control characters of names are escaped, so that an event is one line and cannot command the
 /// terminal; times are right for all clocks and units of a config; a slice that ends on another thread than it has
 /// begun on has its name at its end.
+///
+/// It remembers 8192 tracks. When there are more, it forgets those without an open slice, except threads and processes:
+/// such a track is printed as a number later.
 pub struct Console {
     /// Whether the config wants colours.
     colors: Option<bool>,

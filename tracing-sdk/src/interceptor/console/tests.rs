@@ -52,10 +52,15 @@ fn the_depth_of_slices_is_bounded() {
 }
 
 #[test]
-fn the_number_of_tracks_is_bounded_and_open_slices_keep_theirs() {
+fn the_number_of_tracks_is_bounded_and_open_slices_and_threads_keep_theirs() {
     let (mut tracks, names) = (Tracks::default(), Names::default());
     describe(&mut tracks, 1, "open");
     describe(&mut tracks, 2, "idle");
+    // A sequence describes its thread once.
+    let thread_name = Some("worker".to_owned());
+    let thread = Some(protos::ThreadDescriptor { thread_name, ..Default::default() });
+    let track = TrackDescriptor { uuid: Some(3), thread, ..Default::default() };
+    tracks.describe(&track.encode_to_vec());
     let _begin = tracks.add(&event(TrackEventType::TYPE_SLICE_BEGIN, 1), &names, 0);
     (10..20_000).for_each(|uuid| describe(&mut tracks, uuid, "many"));
     assert!(tracks.len() <= 8192);
@@ -64,6 +69,7 @@ fn the_number_of_tracks_is_bounded_and_open_slices_keep_theirs() {
     };
     assert_eq!(title(1).as_deref(), Some("open"));
     assert_eq!(title(2).as_deref(), Some("2"), "forgotten");
+    assert_eq!(title(3).as_deref(), Some("worker"));
     // Also when a slice is open on each.
     for uuid in 10..20_000 {
         let _begin = tracks.add(&event(TrackEventType::TYPE_SLICE_BEGIN, uuid), &names, 0);

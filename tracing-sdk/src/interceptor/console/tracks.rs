@@ -7,7 +7,8 @@ use super::names::Names;
 use super::numbers;
 use super::packet::{all, number, text};
 
-/// How many tracks are remembered. Then those without open slices are forgotten.
+/// How many tracks are remembered. Then those without open slices are forgotten, but for threads and processes: their
+/// sequences describe them once.
 const TRACKS_MAX: usize = 8192;
 /// How many open slices of a track are remembered.
 const DEPTH_MAX: usize = 256;
@@ -22,6 +23,8 @@ struct Slice {
 struct Track {
     title: String,
     number: u32,
+    /// A thread or a process.
+    is_of_system: bool,
     open: Vec<Slice>,
     /// Open slices beyond those that are remembered.
     more: usize,
@@ -61,7 +64,7 @@ pub(super) struct Printed {
 impl Tracks {
     fn track(&mut self, uuid: u64) -> &mut Track {
         if self.tracks.len() >= TRACKS_MAX && !self.tracks.contains_key(&uuid) {
-            self.tracks.retain(|_, track| !track.open.is_empty());
+            self.tracks.retain(|_, track| track.is_of_system || !track.open.is_empty());
             if self.tracks.len() >= TRACKS_MAX {
                 self.tracks.clear();
             }
@@ -96,7 +99,9 @@ impl Tracks {
             (_, Some(process), None) => id(process, numbers::process::PID).to_string(),
             (_, None, None) => return,
         };
-        self.track(id(descriptor, numbers::track::UUID)).title = title;
+        let is_of_system = process.is_some() || thread.is_some();
+        let track = self.track(id(descriptor, numbers::track::UUID));
+        (track.title, track.is_of_system) = (title, is_of_system);
     }
 
     /// A `TrackEvent`. None if it is not printed.
