@@ -35,6 +35,8 @@ pub(crate) use self::state::{ForkLock, Offer};
 use self::state::{Runtime, lock};
 use crate::clock;
 use crate::on::ON;
+#[cfg(feature = "tracing")]
+use crate::source::changes;
 use crate::source::{CanAdopt, TrackEventSource, descriptor, registry};
 use crate::stall;
 use crate::track::process;
@@ -209,6 +211,8 @@ impl Init {
         }
         let producer = runtime.system.clone();
         drop(runtime);
+        #[cfg(feature = "tracing")]
+        changes::tell_after_fork();
         wait_startup();
         if !timeout.is_zero()
             && let Some(producer) = producer
@@ -253,6 +257,9 @@ impl Init {
             runtime.in_process = Some(in_process);
             runtime.in_process_options = Some(self.0);
         }
+        drop(runtime);
+        #[cfg(feature = "tracing")]
+        changes::tell_after_fork();
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Programs that follow the guide of `tracing` and `log`: what `log` records come through `tracing-log`.
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::io;
 use std::sync::Mutex;
 
@@ -8,7 +8,7 @@ use log::LevelFilter;
 use tracing::subscriber::Interest;
 use tracing::{Metadata, Subscriber};
 use tracing_sdk::layer::Wanted;
-use tracing_sdk::session::record;
+use tracing_sdk::session::{Session, record};
 use tracing_subscriber::filter::LevelFilter as Level;
 use tracing_subscriber::layer::Filter;
 use tracing_subscriber::prelude::*;
@@ -28,6 +28,7 @@ pub(crate) fn records_arrive_by_the_layer() {
     runs("logs with layers");
     runs("logs before there is a layer");
     runs("logs with a layer that panics");
+    runs("logs in a child");
 }
 
 /// What a session gets of some records, without their annotations.
@@ -134,4 +135,40 @@ pub(crate) fn with_a_layer_that_panics() {
     assert!(logger.install(LevelFilter::Debug).is_err(), "nobody can say what the layer gets");
     assert!(!PANICS.load(Ordering::Relaxed), "the layer was asked");
     assert_eq!(wanted(), Some(Level::OFF), "no session records");
+}
+
+/// How often a value of a span was formatted.
+static FORMATTED: AtomicUsize = AtomicUsize::new(0);
+
+struct Counted;
+
+impl std::fmt::Debug for Counted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        FORMATTED.fetch_add(1, Ordering::Relaxed);
+        f.write_str("counted")
+    }
+}
+
+fn use_a_span() -> (usize, bool) {
+    let before = FORMATTED.load(Ordering::Relaxed);
+    let span = tracing::info_span!(target: "life", "work", value = ?Counted).entered();
+    (FORMATTED.load(Ordering::Relaxed) - before, span.is_disabled())
+}
+
+/// In the child nobody records.
+pub(crate) fn fork_beside_a_session() {
+    tracing_subscriber::registry().with(tracing_sdk::layer::layer()).init();
+    let session = Session::in_process(&crate::config()).expect("a session");
+    session.start().expect("a start");
+    assert_eq!((use_a_span(), log::max_level()), ((1, false), LevelFilter::Trace));
+    if crate::is_child() {
+        assert_eq!(use_a_span().0, 0);
+        tracing_sdk::init().expect("a producer");
+        assert_eq!((use_a_span(), log::max_level()), ((0, true), LevelFilter::Off));
+        // A session of its own.
+        assert_eq!(recorded(), RECORDED);
+        return;
+    }
+    assert_eq!((use_a_span(), log::max_level()), ((1, false), LevelFilter::Trace));
+    session.stop().expect("an end");
 }

@@ -76,6 +76,8 @@ fn main() {
         Ok("logs before there is a layer") => log_records::before_a_layer(),
         #[cfg(all(feature = "log", feature = "tracing"))]
         Ok("logs with a layer that panics") => log_records::with_a_layer_that_panics(),
+        #[cfg(all(feature = "log", feature = "tracing"))]
+        Ok("logs in a child") => log_records::fork_beside_a_session(),
         Ok("leaves a child behind") => ends::leave_a_child(),
         Ok("forks while a trace is saved") => recorder::fork_while_a_trace_is_saved(),
         Ok("forks while a thread records") => ends::fork_while_a_thread_records(),
