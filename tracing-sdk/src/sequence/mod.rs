@@ -62,11 +62,12 @@ const DEPTH_MAX: usize = 90;
 /// thread that records seldom would lose events long after there is memory again.
 const RETRY_NS: u64 = 1_000_000;
 
-/// Events of this process that were lost because shared memory was full.
+/// See [`lost_events`].
 static LOST: AtomicU64 = AtomicU64::new(0);
 
 /// How many events of this process were lost so far, all sessions together, because shared memory was full when they
-/// were to be written.
+/// were to be written. Ends of slices count, too, that came when their thread could not record any more: see
+/// [`Slice`](crate::Slice).
 ///
 /// ```
 /// assert_eq!(tracing_sdk::lost_events(), 0, "`Init::shm_kb` is too small");

@@ -1,12 +1,13 @@
 //! The sequences of the calling thread, one for each session that records.
 
+use core::sync::atomic::Ordering;
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::resume_unwind;
 
 use protos::TrackEventType;
 
-use super::{Arguments, Sequence, Spec};
+use super::{Arguments, LOST, Sequence, Spec};
 use crate::clock;
 #[cfg(feature = "tracing")]
 use crate::clock::event_time::When;
@@ -183,7 +184,7 @@ pub(crate) fn write_to(
     spec: &Spec<'_, '_>,
     mut arguments: Option<&mut Arguments<'_>>,
 ) {
-    with(|sequences| {
+    let done = try_with(|sequences| {
         let now_ns = clock::now_ns();
         let mut panic = None;
         for slot in slots_of(written.bits) {
@@ -202,6 +203,19 @@ pub(crate) fn write_to(
         }
         Written::default()
     });
+    if done.is_none() {
+        lose_end(written);
+    }
+}
+
+/// The thread is ending and has no sequences any more, so an open slice stays open in the trace.
+#[cold]
+fn lose_end(written: Written) {
+    let instances = registry::instances();
+    let running = instances.slots.iter().enumerate();
+    let running = running.filter_map(|(slot, running)| Some((slot, running.as_ref()?.serial)));
+    let lost = running.filter(|(slot, serial)| written.has(*slot, *serial)).count();
+    LOST.fetch_add(lost as u64, Ordering::Relaxed);
 }
 
 /// What an event would be written to.
@@ -251,6 +265,12 @@ pub(crate) fn write_missing(
 /// program may run, and the thread may wait for memory.
 #[inline(always)]
 fn with(run: impl FnOnce(&mut Sequences) -> Written) -> Written {
+    try_with(run).unwrap_or_default()
+}
+
+/// As [`with`]. None if the thread is ending.
+#[inline(always)]
+fn try_with(run: impl FnOnce(&mut Sequences) -> Written) -> Option<Written> {
     let run = |sequences: &RefCell<Sequences>| {
         let Ok(mut sequences) = sequences.try_borrow_mut() else { return Written::default() };
         if sequences.generation != registry::generation() {
@@ -258,7 +278,7 @@ fn with(run: impl FnOnce(&mut Sequences) -> Written) -> Written {
         }
         run(&mut sequences)
     };
-    SEQUENCES.try_with(run).unwrap_or_default()
+    SEQUENCES.try_with(run).ok()
 }
 
 /// Drops the sequences of instances that have stopped, and with them their chunks.

@@ -12,7 +12,8 @@ use crate::track::Track;
 /// An open slice on the track of a thread. It ends when this is dropped, also by a panic.
 ///
 /// Only sessions that got the beginning get the end, so that it never closes another slice. A guard that is leaked
-/// leaves the slice open.
+/// leaves the slice open. So may one in a `thread_local!` that is dropped at the end of its thread, which is too late
+/// to record anything: end it before.
 ///
 /// ```
 /// use tracing_sdk::{Slice, categories, slice};
@@ -88,7 +89,8 @@ impl Drop for Slice {
     }
 }
 
-/// An open slice on a track that the program named. It may be sent to another thread, and ends when it is dropped.
+/// An open slice on a track that the program named. It may be sent to another thread, and ends when it is dropped. As a
+/// [`Slice`], it may stay open if a `thread_local!` has it.
 ///
 /// ```
 /// use tracing_sdk::{Track, TrackSlice, categories, end, slice};

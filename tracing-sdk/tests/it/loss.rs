@@ -6,6 +6,7 @@
 //! cargo test --release -p tracebox-sdk --features in-process --test it -- loss:: --nocapture
 //! ```
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Barrier, MutexGuard};
 
@@ -13,11 +14,11 @@ use protos::{
     DataSourceConfig, DataSourceConfigBufferExhaustedPolicy as BufferExhaustedPolicy,
     DebugAnnotationValue, TracePacket, TracePacketData,
 };
-use tracing_sdk::session::{Config, Fill, Session};
-use tracing_sdk::{Init, Track, categories, instant, lost_events, slice};
+use tracing_sdk::session::{Config, Fill, Session, record};
+use tracing_sdk::{Init, Track, TrackSlice, categories, instant, lost_events, slice};
 
 use crate::alone::alone;
-use crate::trace::{packets, read, trusted_sequence};
+use crate::trace::{events, packets, read, trusted_sequence};
 
 categories! {
     LOSS = "loss";
@@ -564,4 +565,25 @@ fn a_program_can_let_configs_stop_threads() {
     });
     assert_eq!(lost_events() - lost, 0);
     stopped(&session);
+}
+
+/// A thread local that is older than the sequences of its thread is dropped after them.
+#[test]
+fn an_end_that_comes_after_its_sequence_is_counted() {
+    thread_local! {
+        static JOB: RefCell<Option<TrackSlice<'static>>> = const { RefCell::new(None) };
+    }
+
+    let _alone = alone();
+    let lost = lost_events();
+    let trace = record(&["loss"], || {
+        let work = || {
+            JOB.with(|job| {
+                *job.borrow_mut() = Some(slice!(LOSS, "late", track = Track::named("late")))
+            })
+        };
+        std::thread::spawn(work).join().expect("no panic");
+    });
+    assert_eq!(events(&trace.expect("a trace")), ["begin loss late"]);
+    assert_eq!(lost_events() - lost, 1);
 }
