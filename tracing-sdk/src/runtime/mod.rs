@@ -96,6 +96,10 @@ impl Init {
     }
 
     /// The size of the shared memory, KiB. A burst of events that does not fit is lost, and counted.
+    ///
+    /// Each thread takes 4 KiB of it for each session that it has recorded in, also while it waits, until it
+    /// [flushes](crate::flush) or ends: a program with a thousand threads and four sessions needs 16 MiB and more. When
+    /// threads that wait have all of it, events of all other threads are lost.
     #[must_use]
     pub fn shm_kb(mut self, kb: u32) -> Self {
         self.0.shm_bytes = kb.saturating_mul(1024);
