@@ -1,11 +1,11 @@
 //! `#[derive(Annotate)]`.
 
 use proc_macro2::{TokenStream, TokenTree};
-use quote::{ToTokens as _, format_ident, quote};
+use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt as _;
 use syn::{
-    Attribute, Data, DataEnum, DeriveInput, Error, Field, Fields, Ident, Index, Result,
-    WherePredicate,
+    Attribute, Data, DataEnum, DeriveInput, Error, Field, Fields, GenericArgument, Ident, Index,
+    PathArguments, Result, Type, TypePath, WherePredicate,
 };
 
 /// Where an option would mean nothing it is an error: a user would rely on a `skip` that is ignored.
@@ -120,6 +120,12 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
 
 /// Writes the variant that an enum has.
 fn write_variants(data: &DataEnum) -> Result<TokenStream> {
+    if data.variants.is_empty() {
+        return Ok(quote!({
+            let _ = value;
+            match *self {}
+        }));
+    }
     let arms = data.variants.iter().map(|variant| {
         let ident = &variant.ident;
         let options = Options::parse(&variant.attrs)?;
@@ -172,25 +178,72 @@ fn bounds(input: &DeriveInput) -> Result<Vec<WherePredicate>> {
         Data::Enum(data) => data.variants.iter().flat_map(|variant| &variant.fields).collect(),
         Data::Union(_) => Vec::new(),
     };
-    let mut used: Vec<(&Ident, Form)> = Vec::new();
+    let parameters: Vec<&Ident> = input.generics.type_params().map(|it| &it.ident).collect();
+    let mut used: Vec<(String, TokenStream, Form)> = Vec::new();
     for field in fields {
         let options = Options::parse(&field.attrs)?;
         if options.skip {
             continue;
         }
-        let parameters = input.generics.type_params().map(|parameter| &parameter.ident);
-        for parameter in parameters.filter(|name| mentions(field.ty.to_token_stream(), name)) {
-            if !used.contains(&(parameter, options.form)) {
-                used.push((parameter, options.form));
+        let mut types = Vec::new();
+        shown_types(&field.ty, &parameters, &mut types);
+        for shown in types {
+            let text = shown.to_string();
+            if !used.iter().any(|(known, _, form)| *known == text && *form == options.form) {
+                used.push((text, shown, options.form));
             }
         }
     }
-    let bound = |(parameter, form)| match form {
-        Form::Annotate => syn::parse_quote!(#parameter: ::tracing_sdk::Annotate),
-        Form::Debug => syn::parse_quote!(#parameter: ::core::fmt::Debug),
-        Form::Display => syn::parse_quote!(#parameter: ::core::fmt::Display),
+    let bound = |(_, shown, form)| match form {
+        Form::Annotate => syn::parse_quote!(#shown: ::tracing_sdk::Annotate),
+        Form::Debug => syn::parse_quote!(#shown: ::core::fmt::Debug),
+        Form::Display => syn::parse_quote!(#shown: ::core::fmt::Display),
     };
     Ok(used.into_iter().map(bound).collect())
+}
+
+/// The type parameters in `shown`, and types that belong to one, such as `I::Item`: these ask nothing of `I` itself.
+fn shown_types(shown: &Type, parameters: &[&Ident], out: &mut Vec<TokenStream>) {
+    match shown {
+        Type::Array(shown) => shown_types(&shown.elem, parameters, out),
+        Type::Group(shown) => shown_types(&shown.elem, parameters, out),
+        Type::Paren(shown) => shown_types(&shown.elem, parameters, out),
+        Type::Reference(shown) => shown_types(&shown.elem, parameters, out),
+        Type::Slice(shown) => shown_types(&shown.elem, parameters, out),
+        Type::Tuple(shown) => {
+            shown.elems.iter().for_each(|shown| shown_types(shown, parameters, out));
+        }
+        Type::Path(shown) => shown_types_of_path(shown, parameters, out),
+        other => mentioned(other, parameters, out),
+    }
+}
+
+fn shown_types_of_path(shown: &TypePath, parameters: &[&Ident], out: &mut Vec<TokenStream>) {
+    let begins = shown.path.segments.first().is_some_and(|it| parameters.contains(&&it.ident));
+    let belongs = match &shown.qself {
+        Some(own) => parameters.iter().any(|name| mentions(own.ty.to_token_stream(), name)),
+        None => begins && shown.path.leading_colon.is_none(),
+    };
+    if belongs {
+        return out.push(shown.to_token_stream());
+    }
+    for segment in &shown.path.segments {
+        let PathArguments::AngleBracketed(arguments) = &segment.arguments else {
+            mentioned(&segment.arguments, parameters, out);
+            continue;
+        };
+        for argument in &arguments.args {
+            match argument {
+                GenericArgument::Type(shown) => shown_types(shown, parameters, out),
+                other => mentioned(other, parameters, out),
+            }
+        }
+    }
+}
+
+fn mentioned(tokens: &impl ToTokens, parameters: &[&Ident], out: &mut Vec<TokenStream>) {
+    let names = parameters.iter().filter(|name| mentions(tokens.to_token_stream(), name));
+    out.extend(names.map(|name| name.to_token_stream()));
 }
 
 fn mentions(tokens: TokenStream, name: &Ident) -> bool {

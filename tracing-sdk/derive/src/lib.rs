@@ -20,7 +20,8 @@ use proc_macro::TokenStream;
 /// they are errors.
 ///
 /// A type parameter must implement `Annotate` if a field of its type is shown, or `Debug` or `Display` if that field is
-/// formatted. One of fields that are left out may be any type.
+/// formatted. So must a type that belongs to a parameter, such as `I::Item`, and then nothing is asked of `I` itself. A
+/// parameter of fields that are left out may be any type.
 #[proc_macro_derive(Annotate, attributes(annotate))]
 pub fn derive_annotate(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);

@@ -46,6 +46,20 @@ enum Choice<R, D> {
     },
 }
 
+/// Nothing is asked of the iterator itself.
+#[derive(Annotate)]
+struct Peek<I: Iterator> {
+    #[annotate(skip)]
+    #[allow(dead_code, reason = "left out")]
+    rest: I,
+    next: Option<I::Item>,
+    last: Vec<<I as Iterator>::Item>,
+}
+
+/// All its variants may be those of features.
+#[derive(Annotate)]
+enum Never {}
+
 #[derive(Debug)]
 enum Reason {
     Late,
@@ -316,4 +330,13 @@ fn functions_are_slices() {
         "end",
     ];
     assert_eq!(events(&trace), expected);
+}
+
+#[test]
+fn types_that_belong_to_a_parameter_are_shown() {
+    let trace = recorded("derive", || {
+        let peek = Peek { rest: [1_u8, 2].into_iter(), next: Some(1), last: vec![2] };
+        instant!(D, "event", peek = peek, never = None::<Never>);
+    });
+    assert_eq!(events(&trace), ["instant derive event peek={next=1,last=[2]}"]);
 }
