@@ -21,9 +21,6 @@ use crate::ftrace::symbols::Symbols;
 use crate::ftrace::tracefs::{Directory, Polled, PolledPipe, Tracefs};
 use crate::output::Output;
 
-/// Bytes of a page of the ring, where the kernel does not say.
-const PAGE_BYTES: usize = 4096;
-
 /// See the [module](self).
 pub(super) struct InUse<W> {
     pub(super) mux: Mux,
@@ -33,6 +30,8 @@ pub(super) struct InUse<W> {
     /// Made with the first pipes, and given back with them.
     batch: Option<Batch>,
     commit: Commit,
+    /// Of a page of memory.
+    memory_page_bytes: usize,
 }
 
 /// A started session.
@@ -60,13 +59,14 @@ impl Pipe for CpuPipe {
 }
 
 impl<W: Output> InUse<W> {
-    pub(super) fn new(mux: Mux) -> Self {
+    pub(super) fn new(mux: Mux, memory_page_bytes: usize) -> Self {
         Self {
             mux,
             sessions: BTreeMap::new(),
             pipes: Vec::new(),
             batch: None,
             commit: Commit::Eight,
+            memory_page_bytes,
         }
     }
 
@@ -97,7 +97,7 @@ impl<W: Output> InUse<W> {
             let why = first_error.map_or_else(|| "there are none".to_owned(), |e| e.to_string());
             return Err(Refusal(format!("no pipe of a CPU can be opened: {why}; {RUN_AS_ROOT}")));
         }
-        self.batch = Some(Batch::new(subbuf_bytes(tracefs, directory)));
+        self.batch = Some(Batch::new(subbuf_bytes(tracefs, directory, self.memory_page_bytes)));
         self.commit = commit_width(tracefs, directory);
         self.pipes = pipes;
         Ok(())
@@ -156,7 +156,7 @@ impl<W: Output> InUse<W> {
 
     /// Pages of the ring of a CPU, as the kernel says, and as the first session wished.
     pub(super) fn ring_sizes(&self) -> [usize; 2] {
-        let page_bytes = self.batch.as_ref().map_or(PAGE_BYTES, Batch::page_bytes);
+        let page_bytes = self.batch.as_ref().map_or(self.memory_page_bytes, Batch::page_bytes);
         let state = self.mux.instance();
         let kb = state.map_or([0; 2], |state| [state.buffer_kb, state.wish_kb]);
         kb.map(|kb| {
@@ -210,11 +210,15 @@ impl<W: Output> Take for All<'_, W> {
     }
 }
 
-/// The size of a page of the ring.
-pub(crate) fn subbuf_bytes(tracefs: &dyn Tracefs, directory: &Directory) -> usize {
+/// The size of a page of the ring. Before Linux 6.8 the kernel does not tell it: there it is that of a page of memory.
+pub(crate) fn subbuf_bytes(
+    tracefs: &dyn Tracefs,
+    directory: &Directory,
+    memory_page_bytes: usize,
+) -> usize {
     let kb = tracefs.read(&directory.path("buffer_subbuf_size_kb")).ok();
     let kb = kb.and_then(|text| std::str::from_utf8(&text).ok()?.trim().parse::<usize>().ok());
-    kb.map_or(PAGE_BYTES, |kb| kb.saturating_mul(1024))
+    kb.map_or(memory_page_bytes, |kb| kb.saturating_mul(1024))
 }
 
 /// How wide a part of the page headers is.

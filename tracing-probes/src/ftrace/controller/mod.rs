@@ -175,13 +175,13 @@ impl<W: Output> Controller<W> {
         if self.directories.is_empty() {
             self.system.claim(tracefs).map_err(Refusal)?;
         }
-        let in_use = self.directories.entry(directory.clone()).or_insert_with(|| {
-            InUse::new(Mux::new(directory.clone(), self.system.journal(&directory)))
-        });
-        let mut notes = Vec::new();
         let machine = self.system.machine();
+        let in_use = self.directories.entry(directory.clone()).or_insert_with(|| {
+            let mux = Mux::new(directory.clone(), self.system.journal(&directory));
+            InUse::new(mux, machine.page_kb as usize * 1024)
+        });
+        let (mut notes, mut apart) = (Vec::new(), Vec::new());
         let is_exclusive = in_use.mux.check_exclusive(&config).is_err();
-        let mut apart = Vec::new();
         let started = in_use.mux.set_up(tracefs, id, config).and_then(|()| {
             apart = functions_apart(&in_use.mux, id, &self.symbols, &|| self.system.symbols())?;
             if in_use.mux.needs_closed_pipes_to_start(id) {

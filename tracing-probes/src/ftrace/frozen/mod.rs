@@ -100,7 +100,7 @@ fn read(tracefs: &dyn Tracefs, directory: &Directory, out: &mut dyn Output) -> R
     if pipes.iter().all(Option::is_none) {
         return Err(Refusal(format!("no pipe of a CPU of {} can be opened", directory.name())));
     }
-    let page_bytes = subbuf_bytes(tracefs, directory);
+    let page_bytes = subbuf_bytes(tracefs, directory, rustix::param::page_size());
     let mut left = ring_pages(tracefs, directory, page_bytes);
     let (mut batch, commit) = (Batch::new(page_bytes), commit_width(tracefs, directory));
     let wishes = Wishes { plans: table.plans(), has_symbols: false, filter: None };

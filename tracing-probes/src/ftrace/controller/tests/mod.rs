@@ -84,6 +84,8 @@ struct Here {
     is_old: Rc<RefCell<bool>>,
     /// Another program has tracefs.
     is_taken: Rc<Cell<bool>>,
+    /// Kilobytes of a page of memory; 0: 4.
+    page_kb: Rc<Cell<u32>>,
     /// How often tracefs was claimed, and given back.
     claims: Rc<Cell<[u32; 2]>>,
 }
@@ -103,7 +105,8 @@ impl System for Here {
         self.claims.set([claimed, released + 1]);
     }
     fn machine(&self) -> Machine {
-        Machine { offline_cpus: vec![], ram_bytes: 1 << 34, page_kb: 4, arch: SyscallArch::X86_64 }
+        let page_kb = if self.page_kb.get() == 0 { 4 } else { self.page_kb.get() };
+        Machine { offline_cpus: vec![], ram_bytes: 1 << 34, page_kb, arch: SyscallArch::X86_64 }
     }
     fn journal(&self, _: &Directory) -> Journal {
         Journal::new(None)

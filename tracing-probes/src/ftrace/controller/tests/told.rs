@@ -179,3 +179,25 @@ fn lost_events_are_those_that_the_rings_count() {
     let log = world.here.log.take();
     assert!(log.iter().any(|line| line.contains("lost 1016 events")), "{log:?}");
 }
+
+/// Before Linux 6.8 there is no file for it: a page of the ring is as large as one of memory.
+#[test]
+fn a_page_of_the_ring_is_one_of_memory_where_the_kernel_does_not_tell() {
+    for (page_kb, told, bytes) in [(64, None, 65536), (4, None, 4096), (64, Some("16"), 16384)] {
+        let mut world = World::new();
+        world.here.page_kb.set(page_kb);
+        if let Some(told) = told {
+            world.fake.set("buffer_subbuf_size_kb", told);
+        }
+        let packets = world.start(1, wants(&[FREQUENCY])).unwrap();
+        let full = Next::Page(page(&[15, 15]).page(bytes, Commit::Eight));
+        world.fake.script(CPU0, [full]);
+        world.pass();
+        assert_eq!(packets.clone_all().events(), 2, "{bytes}");
+        world.controller.flush(&[1], &mut |_, _| {});
+        let stats = packets.stats();
+        assert!(stats[1].ftrace_parse_errors.is_empty(), "{bytes}: {stats:?}");
+        let wished = stats[1].cached_cpu_buffer_size_pages.map(|pages| pages as usize * bytes);
+        assert_eq!(wished, Some(8 << 20), "{bytes}");
+    }
+}
