@@ -176,17 +176,12 @@ fn serve(root: &Root, options: FtraceOptions, inbox: &Inbox<Starting>, exchange:
     // The inbox is abandoned first: then no further flush waits.
     let _reader = ReaderThread(exchange);
     let _served = Served(inbox);
-    let tracefs = find_root(root.path());
-    let controller = tracefs
-        .map(|tracefs| Controller::new(Box::new(tracefs), Box::new(Linux::new(root, options))));
-    if let Err(why) = &controller {
-        root.warn(why);
-    }
     let wake = Wake::new().ok();
     if let Some(wake) = &wake {
         inbox.wake_by(wake.clone());
     }
-    let mut thread = FtraceThread { controller, sessions: SortedMap::new(), wake, exchange };
+    let sessions = SortedMap::new();
+    let mut thread = FtraceThread { root, options, controller: None, sessions, wake, exchange };
     loop {
         let wait = thread.wait();
         match inbox.take(wait) {
@@ -195,14 +190,17 @@ fn serve(root: &Root, options: FtraceOptions, inbox: &Inbox<Starting>, exchange:
         }
         thread.pass_if_due();
     }
-    if let Ok(controller) = &mut thread.controller {
+    if let Some(controller) = &mut thread.controller {
         controller.reset();
     }
 }
 
 /// What the thread has.
 struct FtraceThread<'a> {
-    controller: Result<Controller<TraceWriter>, String>,
+    root: &'a Root,
+    options: FtraceOptions,
+    /// Since an instance has found tracefs.
+    controller: Option<Controller<TraceWriter>>,
     /// The tracing sessions of its instances.
     sessions: SortedMap<SessionId, u64>,
     /// Ends the wait for rings. Without it, whether they fill is asked each [`UNWOKEN`].
@@ -213,7 +211,7 @@ struct FtraceThread<'a> {
 impl FtraceThread<'_> {
     /// Waits for rings, if sessions ask for that. Returns how long to wait for orders.
     fn wait(&self) -> Option<Duration> {
-        let Ok(controller) = &self.controller else { return None };
+        let controller = self.controller.as_ref()?;
         let now_ns = clock::now().mono_ns;
         let until = |ns: u64| Duration::from_nanos(ns.saturating_sub(now_ns));
         let due = controller.due_ns().map(until);
@@ -230,7 +228,7 @@ impl FtraceThread<'_> {
     }
 
     fn pass_if_due(&mut self) {
-        let Self { controller: Ok(controller), sessions, exchange, .. } = self else { return };
+        let Self { controller: Some(controller), sessions, exchange, .. } = self else { return };
         let now_ns = clock::now().mono_ns;
         let hand_on = &mut |id, facts: &Facts| tell(sessions, exchange, id, facts);
         if controller.due_ns().is_some_and(|due_ns| due_ns <= now_ns) {
@@ -249,7 +247,7 @@ impl FtraceThread<'_> {
             let Order { start, clear: _, facts: _, flush, stop } = order;
             if let Some((instance, Starting { writer, started })) = start {
                 self.sessions.insert(key.number(), session(&instance));
-                let is_started = start_one(&mut self.controller, key, instance.config(), writer);
+                let is_started = self.start_one(key, instance.config(), writer);
                 // The producer may have given up waiting.
                 _ = started.send(is_started);
             }
@@ -257,7 +255,7 @@ impl FtraceThread<'_> {
             stopped.extend(stop.map(|done| (key, done)));
         }
         let Self { controller, sessions, exchange, .. } = self;
-        if let Ok(controller) = controller {
+        if let Some(controller) = controller {
             let hand_on = &mut |id, facts: &Facts| tell(sessions, exchange, id, facts);
             let is_waiting = |of: u64| waiting.iter().any(|waiting| waiting.session == of);
             let ids: Vec<_> = flushed.iter().map(|(key, _)| key.number()).collect();
@@ -279,6 +277,31 @@ impl FtraceThread<'_> {
         // Their acknowledgements go here.
         drop((flushed, stopped));
     }
+
+    /// True if the kernel records.
+    fn start_one(&mut self, key: Key, config: &DataSourceConfig, mut writer: TraceWriter) -> bool {
+        match self.controller() {
+            Ok(controller) => {
+                controller.start(key.number(), config, writer, clock::now().mono_ns).is_ok()
+            }
+            Err(why) => {
+                self.root.warn(&why);
+                write_refusal(&mut writer, NAME, &Refusal(why), false);
+                false
+            }
+        }
+    }
+
+    /// The owner of tracefs. That may be mounted, or be opened to this user, after a session was refused.
+    fn controller(&mut self) -> Result<&mut Controller<TraceWriter>, String> {
+        let Self { root, options, controller, .. } = self;
+        if let Some(controller) = controller {
+            return Ok(controller);
+        }
+        let tracefs = find_root(root.path())?;
+        let system = Linux::new(root, *options);
+        Ok(controller.insert(Controller::new(Box::new(tracefs), Box::new(system))))
+    }
 }
 
 /// Waits until a ring fills, an order comes, or the time has passed. It may return early.
@@ -299,23 +322,4 @@ fn tell(sessions: &SortedMap<SessionId, u64>, exchange: &Exchange, id: SessionId
     if let Some(session) = sessions.get(&id) {
         exchange.tell(*session, &|wanted: Wanted| facts.copy(wanted));
     }
-}
-
-/// True if the kernel records.
-fn start_one(
-    controller: &mut Result<Controller<TraceWriter>, String>,
-    key: Key,
-    config: &DataSourceConfig,
-    mut writer: TraceWriter,
-) -> bool {
-    let now_ns = clock::now().mono_ns;
-    let started = match controller {
-        Ok(controller) => controller.start(key.number(), config, writer, now_ns),
-        Err(why) => {
-            let refusal = Refusal(why.clone());
-            write_refusal(&mut writer, NAME, &refusal, false);
-            Err(refusal)
-        }
-    };
-    started.is_ok()
 }

@@ -79,6 +79,11 @@ const SWITCH: &str = "sys/kernel/tracing/tracing_on";
 /// A machine on which nothing is recorded.
 fn with_tracefs() -> World {
     let world = World::new();
+    mount(&world);
+    world
+}
+
+fn mount(world: &World) {
     for (file, text) in [
         ("trace", ""),
         ("tracing_on", "0"),
@@ -97,7 +102,6 @@ fn with_tracefs() -> World {
     ] {
         world.put(&format!("sys/kernel/tracing/{file}"), text);
     }
-    world
 }
 
 /// One that records switches of the scheduler.
@@ -128,6 +132,28 @@ fn acknowledgements_come_when_all_is_done() {
         source.stop(&instance, done);
         assert_eq!(has_ended.recv().expect("an answer").as_deref(), Some("0"));
     }
+}
+
+/// A daemon may be started before tracefs is mounted.
+#[test]
+fn tracefs_that_comes_later_is_found_by_the_next_session() {
+    let world = World::new();
+    let mut source = FtraceSource::new(
+        &world.root,
+        FtraceOptions::default(),
+        &Arc::default(),
+        &Boosts::ignored(&world.root),
+    );
+    let is_told = |world: &World| {
+        let log = world.log();
+        log.iter().any(|line| line.contains("linux.ftrace cannot read tracefs"))
+    };
+    source.start(&of_switches(1));
+    assert!(is_told(&world));
+    mount(&world);
+    source.start(&of_switches(2));
+    assert_eq!(world.root.read_line(SWITCH).as_deref(), Some("1"));
+    assert!(!is_told(&world));
 }
 
 /// Upstream: the set-up of a session that starts later switched the recording of all others off.
