@@ -42,41 +42,37 @@ impl Scan {
         Self { root: root.clone(), pending, open_folder: None }
     }
 
-    /// Looks at the next `max` entries. `found` takes each, and says whether to go on. False at the end.
+    /// Looks at the next `max` entries; at a folder twice, when it is found and when it is opened. `found` takes each,
+    /// and says whether to go on. False at the end.
     pub(super) fn step(&mut self, max: usize, found: &mut dyn FnMut(u64, Entry) -> bool) -> bool {
         for _ in 0..max {
-            let Some((inode, entry)) = self.next() else { return false };
-            if !found(inode, entry) {
+            let Some(looked) = self.look() else { return false };
+            if let Some((inode, entry)) = looked
+                && !found(inode, entry)
+            {
                 return false;
             }
         }
         true
     }
 
-    fn next(&mut self) -> Option<(u64, Entry)> {
-        loop {
-            let Some(open_folder) = &mut self.open_folder else {
-                if let Some(folder) = self.open()? {
-                    return Some(folder);
-                }
-                continue;
-            };
-            match open_folder.entries.next() {
-                Some(Ok(entry)) => {
-                    let kind = entry.file_type().ok();
-                    if kind.is_some_and(|kind| kind.is_dir()) {
-                        let folder = open_folder.folder.join(entry.file_name());
-                        let file_system = open_folder.file_system;
-                        self.add(folder, file_system);
-                        // It is told when it is opened, unless another file system hides it.
-                        continue;
-                    }
-                    return Some(told(&open_folder.folder, &entry, kind));
-                }
-                // An error may come again and again.
-                Some(Err(_)) | None => self.open_folder = None,
-            }
+    /// Looks at the next entry, which is told if it can be. `None`: there is none.
+    fn look(&mut self) -> Option<Option<(u64, Entry)>> {
+        let Some(open_folder) = &mut self.open_folder else { return self.open() };
+        let Some(Ok(entry)) = open_folder.entries.next() else {
+            // An error may come again and again.
+            self.open_folder = None;
+            return self.open();
+        };
+        let kind = entry.file_type().ok();
+        if kind.is_some_and(|kind| kind.is_dir()) {
+            let folder = open_folder.folder.join(entry.file_name());
+            let file_system = open_folder.file_system;
+            self.add(folder, file_system);
+            // It is told when it is opened, unless another file system hides it.
+            return Some(None);
         }
+        Some(Some(told(&open_folder.folder, &entry, kind)))
     }
 
     /// Opens the next folder, which is told if it can be. `None`: there is none.
