@@ -10,6 +10,8 @@ pub(crate) const INSTANCES_MAX: usize = 128;
 pub(crate) const CHUNK_HOLDERS_MAX: usize = 4;
 /// Age of what was read for another instance of the kind, ns, up to which it is used again. It is the shortest period.
 pub(crate) const SHARED_AGE_NS_MAX: u64 = 10_000_000;
+/// Most CPUs that a machine can have: what the kernel can be built for.
+pub(crate) const CPUS_MAX: u32 = 8192;
 /// Longest part of a file that is read, bytes. The longest files (`/proc/interrupts`, `/proc/slabinfo`) have a
 /// tenth of it.
 pub(crate) const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;

@@ -5,6 +5,7 @@ use protos::{SysStatsConfig, SysStatsConfigStatCounters, SysStatsWriter};
 use protos::{SysStatsPsiSamplePsiResource as Resource, SysStatsWriter as Stats};
 
 use crate::Root;
+use crate::limits::CPUS_MAX;
 use crate::parse::{lines, number, signed, text, words};
 
 /// Reads `/proc/stat`, and writes the parts that the config asks for.
@@ -191,11 +192,12 @@ pub(super) fn devfreq(root: &Root, stats: &mut Stats<'_>) {
 
 const CPUS: &str = "sys/devices/system/cpu";
 
-/// Frequency of each CPU, kHz; 0 if it is offline.
+/// Frequency of each CPU, kHz; 0 if it is offline, or is missing: readers count.
 pub(super) fn cpufreq(root: &Root, stats: &mut Stats<'_>) {
     let cpus = root.numbers(CPUS, "cpu").unwrap_or_default();
+    let end = cpus.last().map_or(0, |last| last.saturating_add(1)).min(CPUS_MAX);
     let khz = |cpu| root.read_number(&format!("{CPUS}/cpu{cpu}/cpufreq/scaling_cur_freq"));
-    let values: Vec<Option<u64>> = cpus.into_iter().map(khz).collect();
+    let values: Vec<Option<u64>> = (0..end).map(khz).collect();
     if values.iter().all(Option::is_none) {
         return root.warn("cpufreq is left out: no CPU tells its frequency");
     }

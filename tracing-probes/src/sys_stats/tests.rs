@@ -159,7 +159,7 @@ fn sysfs() {
     world
         .put(&format!("{CPU}/cpu0/cpufreq/scaling_cur_freq"), "1800000\n")
         .put(&format!("{CPU}/cpu1/online"), "0\n")
-        .put(&format!("{CPU}/cpu10/cpufreq/scaling_cur_freq"), "900000\n")
+        .put(&format!("{CPU}/cpu4/cpufreq/scaling_cur_freq"), "900000\n")
         .put(&format!("{CPU}/cpu0/cpuidle/state0/name"), "POLL\n")
         .put(&format!("{CPU}/cpu0/cpuidle/state0/time"), "17\n")
         .put(&format!("{CPU}/cpu0/cpuidle/state1/name"), "C1\n")
@@ -178,7 +178,8 @@ fn sysfs() {
     };
     let mut probe = probe(&world, config);
     let stats = tick(&mut probe);
-    assert_eq!(stats.cpufreq_khz, [1_800_000, 0, 900_000]);
+    // Readers count them: 1 is off, 2 and 3 are missing.
+    assert_eq!(stats.cpufreq_khz, [1_800_000, 0, 0, 0, 900_000]);
     assert_eq!(stats.cpuidle_state.len(), 1);
     let states = &stats.cpuidle_state[0].cpuidle_state_entry;
     assert_eq!(states.len(), 1);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use protos::{CpuInfoWriter, DataSourceConfig};
 
 use crate::Root;
+use crate::limits::CPUS_MAX;
 use crate::output::Output;
 use crate::parse::{hex_or_decimal, key_value, lines, number, text, words};
 use crate::probe::Probe;
@@ -40,8 +41,13 @@ impl Probe for SystemInfoProbe {
                 out.packet(&mut |packet| {
                     packet.timestamp(now_ns);
                     let mut info = packet.cpu_info();
-                    for (number, cpu) in cpus.iter() {
-                        self.write_cpu(*number, cpu, &mut info);
+                    // Readers count: one that is off has an empty message.
+                    let last = cpus.last_key_value().map(|(last, _)| *last);
+                    for number in last.map_or(0..0, |last| 0..last + 1) {
+                        match cpus.get(&number) {
+                            Some(cpu) => self.write_cpu(number, cpu, &mut info),
+                            None => drop(info.cpus()),
+                        }
                     }
                 });
             }
@@ -78,14 +84,15 @@ struct Cpu {
 /// Features of ARM cores that the schema has a bit for, in the order of the bits.
 const FEATURES: [&[u8]; 2] = [b"mte", b"mte3"];
 
-/// Processors by number. Before ARMv8 the name of all processors stands in a section of its own.
+/// Processors by number, below [`CPUS_MAX`]. Before ARMv8 the name of all processors stands in a section of its own.
 fn parse_cpus(contents: &[u8]) -> SortedMap<u32, Cpu> {
     let mut cpus = SortedMap::new();
     let mut current: Option<u32> = None;
     let mut name_of_all = String::new();
     for (key, value) in lines(contents).filter_map(key_value) {
         if key == b"processor" {
-            current = number(value).and_then(|n| u32::try_from(n).ok());
+            let cpu = number(value).and_then(|n| u32::try_from(n).ok());
+            current = cpu.filter(|cpu| *cpu < CPUS_MAX);
             if let Some(number) = current {
                 cpus.insert(number, Cpu::default());
             }

@@ -55,6 +55,32 @@ fn x86_with_frequencies_and_interrupts() {
     assert_eq!(irqs, [(Some(4), Some("a,b")), (Some(24), Some("ACPI:Ged"))]);
 }
 
+/// Readers count the processors: one that is off must not move the others.
+#[test]
+fn processors_that_are_off_keep_their_places() {
+    let world = World::new();
+    world
+        .put("proc/cpuinfo", "processor\t: 1\nmodel name\t: a\n\nprocessor\t: 3\nmodel name\t: b\n")
+        .put("sys/devices/system/cpu/cpu1/cpu_capacity", "512\n")
+        .put("sys/devices/system/cpu/cpu2/cpu_capacity", "600\n")
+        .put("sys/devices/system/cpu/cpu3/cpu_capacity", "1024\n");
+    let mut out = Packets::default();
+    let mut probe = Alone::<SystemInfoProbe>::new(&world.root, &DataSourceConfig::default());
+    probe.start(&mut out);
+    let cpus = |out: &mut Packets| match out.one().data {
+        Some(TracePacketData::CpuInfo(info)) => info.cpus,
+        other => panic!("{other:?}"),
+    };
+    let told: Vec<_> =
+        cpus(&mut out).into_iter().map(|cpu| (cpu.processor, cpu.capacity)).collect();
+    let (a, b) = (Some("a".to_owned()), Some("b".to_owned()));
+    assert_eq!(told, [(None, None), (a, Some(512)), (None, None), (b, Some(1024))]);
+    // A number that no machine has makes no list without end.
+    world.put("proc/cpuinfo", "processor\t: 0\n\nprocessor\t: 4294967295\n");
+    probe.start(&mut out);
+    assert_eq!(cpus(&mut out).len(), 1);
+}
+
 #[test]
 fn nothing_to_read() {
     let world = World::new();

@@ -9,9 +9,8 @@ use std::collections::BTreeSet;
 use super::change::{Change, list, text};
 use super::journal::Transaction;
 use crate::ftrace::config::{EventName, Refusal};
-use crate::ftrace::tracefs::{
-    CPUS_MAX, Directory, Tracefs, cpus_of_mask, functions_listed, mask_of_cpus,
-};
+use crate::ftrace::tracefs::{Directory, Tracefs, cpus_of_mask, functions_listed, mask_of_cpus};
+use crate::limits::CPUS_MAX;
 
 /// Threads whose events are kept, and threads whose events are not.
 pub(super) const THREADS: [&str; 2] = ["set_event_pid", "set_event_notrace_pid"];

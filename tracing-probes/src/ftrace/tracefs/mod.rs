@@ -25,8 +25,8 @@ pub use self::mounted::FTRACE_ROOTS;
 pub(crate) use self::mounted::{Mounted, find_root};
 pub(crate) use self::rings::ring_stats;
 pub(crate) use self::text::{
-    BufferKb, CPUS_MAX, CpuStats, KprobeProfile, Stamp, buffer_kb, clocks, cpu_list, cpu_stats,
-    cpus_of_mask, events_listed, functions_listed, kprobe_profile, mask_of_cpus, printk_formats,
+    BufferKb, CpuStats, KprobeProfile, Stamp, buffer_kb, clocks, cpu_list, cpu_stats, cpus_of_mask,
+    events_listed, functions_listed, kprobe_profile, mask_of_cpus, printk_formats,
 };
 
 use std::io;

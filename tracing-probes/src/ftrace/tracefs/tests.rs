@@ -1,6 +1,7 @@
 use super::fake::{Fake, Next};
 use super::text::Stamp;
 use super::*;
+use crate::limits::CPUS_MAX;
 
 #[test]
 fn lists_of_cpus() {

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use abi::map::SortedMap;
 
+use crate::limits::CPUS_MAX;
 use crate::parse::{key_value, lines, number, words};
 
-/// Most CPUs that a machine can have: what the kernel can be built for.
-pub(crate) const CPUS_MAX: u32 = 8192;
 /// CPUs in a word of a mask.
 const CPUS_PER_WORD: u32 = 32;
 /// Longest part of a second that is kept, digits: nanoseconds.
