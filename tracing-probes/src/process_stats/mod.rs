@@ -245,7 +245,9 @@ impl ProcessStatsProbe {
         self.text.clear();
         let _ = self.root.read(&format!("proc/{pid}/cmdline"), &mut self.text);
         self.text.truncate(CMDLINE_BYTES_MAX);
-        let cmdline = self.text.strip_suffix(b"\0").unwrap_or(&self.text);
+        // Programs that write a title over their arguments leave zeros behind it.
+        let end = self.text.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        let cmdline = self.text.get(..end).unwrap_or_default();
 
         let mut process = tree.processes();
         process.pid(pid);

@@ -142,6 +142,30 @@ fn describes_all_processes_once() {
     assert_eq!(tree.threads[2].nstid, [8, 2]);
 }
 
+/// A program that writes a title over its arguments leaves zeros behind it.
+#[test]
+fn zeros_behind_arguments_are_none() {
+    let world = world();
+    let mut out = Packets::default();
+    let config =
+        ProcessStatsConfig { scan_all_processes_on_start: Some(true), ..Default::default() };
+    for (cmdline, want, is_comm) in [
+        ("nginx: master process\0\0\0\0\0", &["nginx: master process"][..], None),
+        ("a\0\0b\0\0", &["a", "", "b"], None),
+        ("title without an end", &["title without an end"], None),
+        ("\0\0\0", &["ser ver"], Some(true)),
+    ] {
+        world.put("proc/42/cmdline", cmdline);
+        probe(&world, config.clone()).start(&mut out);
+        let server = &tree(out.one()).processes[1];
+        assert_eq!((&server.cmdline[..], server.cmdline_is_comm), (&to_strings(want)[..], is_comm));
+    }
+}
+
+fn to_strings(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
 #[test]
 fn threads_without_names_and_main_threads_on_request() {
     let world = world();
