@@ -10,6 +10,9 @@ use abi::sync::lock;
 
 use crate::limits::{FILE_BYTES_MAX, WARNING_BYTES_MAX, WARNING_REPEAT_NS, WARNINGS_MAX};
 
+/// The link of the first PID namespace (`PROC_PID_INIT_INO`).
+const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+
 /// The directory that all paths are below, and the log for warnings.
 #[derive(Clone)]
 pub struct Root {
@@ -108,6 +111,13 @@ impl Root {
     pub(crate) fn link(&self, path: &str) -> Option<String> {
         let target = std::fs::read_link(self.join(path)).ok()?;
         Some(target.to_string_lossy().into_owned())
+    }
+
+    /// Is this program in the first PID namespace, whose numbers of threads the kernel's events have? `None`: it cannot
+    /// be told.
+    #[must_use]
+    pub fn is_first_pid_namespace(&self) -> Option<bool> {
+        self.link("proc/self/ns/pid").map(|link| link == FIRST_PID_NAMESPACE)
     }
 
     /// Opens a file.

@@ -53,6 +53,8 @@ pub(crate) struct ProcessStatsProbe {
     ttl_ticks: u32,
     ticks: u32,
     tick_ns: u64,
+    /// The numbers of threads that events have are those of `/proc`.
+    knows_threads: bool,
     /// The next packet says that a reader needs no earlier one.
     cleared: bool,
     /// Processes that were written into a tree.
@@ -97,6 +99,7 @@ impl Probe for ProcessStatsProbe {
             ttl_ticks,
             ticks: 0,
             tick_ns: tick_ns(),
+            knows_threads: root.is_first_pid_namespace() != Some(false),
             cleared: true,
             described: SortedSet::new(),
             threads: SortedMap::new(),

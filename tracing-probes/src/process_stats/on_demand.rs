@@ -3,6 +3,9 @@
 //! A thread is read once until the incremental state is cleared, its process ends or it is renamed. Its process is
 //! written before it, with its first thread; other threads of the process wait until they run. One that has ended is
 //! left out, and nothing about it is remembered.
+//!
+//! Events have the numbers of the first PID namespace. A probe in another one would find other processes by them, so it
+//! describes none.
 
 use protos::ProcessTreeWriter;
 
@@ -16,6 +19,12 @@ use crate::output::Output;
 impl ProcessStatsProbe {
     /// Renamed threads first, so that they are described again; files last, because their threads must be known.
     pub(super) fn take_facts(&mut self, facts: &Facts, out: &mut dyn Output) {
+        if !self.knows_threads {
+            return self.root.warn(
+                "process_stats: the kernel's events have other numbers of threads than this container: threads that \
+                 they name are not described; start the container with --pid=host",
+            );
+        }
         for tid in &facts.renamed {
             self.described.remove(tid);
             self.threads.remove(tid);

@@ -422,6 +422,35 @@ fn threads_are_described_when_they_were_seen() {
     assert_eq!(ids(&tree(packet)), (vec![42], vec![(42, 42), (43, 42)]));
 }
 
+/// Events have the numbers of the first PID namespace. Those of a container are other processes.
+#[test]
+fn in_a_container_with_pids_of_its_own_nothing_is_described_on_demand() {
+    for (namespace, is_first) in [("pid:[4026531836]", true), ("pid:[4026532999]", false)] {
+        let world = world_of_threads();
+        let (own, fds) =
+            (world.dir.path().join("proc/self/ns"), world.dir.path().join("proc/42/fd"));
+        std::fs::create_dir_all(&own).unwrap();
+        std::fs::create_dir_all(&fds).unwrap();
+        std::os::unix::fs::symlink(namespace, own.join("pid")).unwrap();
+        std::os::unix::fs::symlink("/dev/null", fds.join("3")).unwrap();
+        let mut out = Packets::default();
+        let config = ProcessStatsConfig {
+            scan_all_processes_on_start: Some(true),
+            resolve_process_fds: Some(true),
+            ..Default::default()
+        };
+        let mut probe = probe(&world, config);
+        probe.start(&mut out);
+        assert_eq!((out.take().len(), world.log()), (1, vec![]), "the scan is of the container");
+        let seen = facts(&[42, 44], &[42], &[(42, 3)]);
+        (0..3).for_each(|_| probe.facts(&seen, &mut out));
+        assert_eq!(out.take().is_empty(), !is_first);
+        let log = world.log();
+        assert_eq!(log.len(), usize::from(!is_first), "{log:?}");
+        assert!(log.iter().all(|line| line.contains("--pid=host")), "{log:?}");
+    }
+}
+
 #[test]
 fn renamed_threads_are_described_again() {
     let world = world_of_threads();

@@ -4,12 +4,12 @@
 //! what they do, nothing of other processes. In another PID namespace than the first one, this program does not know
 //! the number that the kernel has for the thread; then all processes are recorded.
 
-use std::path::Path;
-
 use protos::{
     DataSourceConfig, FtraceConfig, FtraceConfigTracefsOption, FtraceConfigTracefsOptionState,
     TraceConfig,
 };
+
+use tracing_probes::Root;
 
 use crate::config::parts::{FTRACE, named, source};
 
@@ -26,12 +26,9 @@ const EVENTS: [&str; 6] = [
     "task/task_rename",
 ];
 
-/// The first PID namespace (`PROC_PID_INIT_INO`).
-const FIRST_NAMESPACE: &str = "pid:[4026531836]";
-
 /// Does this program know the kernel's numbers of threads?
 pub(super) fn knows_threads() -> bool {
-    std::fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link == Path::new(FIRST_NAMESPACE))
+    Root::system().is_first_pid_namespace() == Some(true)
 }
 
 /// Adds the data source to `config`: what the thread `tid` starts, or all processes.
