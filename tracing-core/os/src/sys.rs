@@ -252,14 +252,16 @@ pub(crate) fn set_nice(thread: u32, value: c_int) -> io::Result<()> {
 pub(crate) fn scheduler(thread: u32) -> io::Result<c_int> {
     // SAFETY: it takes and returns numbers.
     let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, thread) };
-    checked(c_int::try_from(policy).unwrap_or(-1))
+    checked(c_int::try_from(policy).unwrap_or(-1)).map(|policy| policy & !libc::SCHED_RESET_ON_FORK)
 }
 
-/// `sched_setscheduler`: the class of a thread, and its priority in it.
+/// `sched_setscheduler`: the class of a thread, and its priority in it. What the thread starts is in no real-time
+/// class, and has no nice value below 0.
 #[cfg(feature = "service")]
 pub(crate) fn set_scheduler(thread: u32, policy: c_int, priority: u32) -> io::Result<()> {
     // The kernel's own structure, which has one number: that of musl is longer.
     let parameters = [c_int::try_from(priority).unwrap_or(c_int::MAX)];
+    let policy = policy | libc::SCHED_RESET_ON_FORK;
     // SAFETY: `parameters` lives until the call returns, which only reads it.
     let result =
         unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread, policy, parameters.as_ptr()) };

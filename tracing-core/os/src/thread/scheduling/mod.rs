@@ -29,7 +29,8 @@ pub fn nice() -> i32 {
 }
 
 /// Changes the scheduling of a thread of this process, which has the [id](super::id) `thread`. Threads and programs
-/// that it starts afterwards begin with the same.
+/// that it starts afterwards begin in the default class with a nice value of at least 0: a boost is of this thread
+/// alone, and they may outlive it.
 ///
 /// # Errors
 /// When this process lacks the right (`CAP_SYS_NICE`, or the limits `RLIMIT_NICE` and `RLIMIT_RTPRIO`), or there is no
@@ -41,9 +42,12 @@ pub fn schedule(thread: u32, how: Scheduling) -> Result<(), OsError> {
     match how {
         Scheduling::Nice(value) => {
             let policy = sys::scheduler(thread).map_err(failed("sched_getscheduler"))?;
-            // Nice values do not count in the real-time classes. Other classes may be the user's choice.
-            if matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR) {
-                set_class(libc::SCHED_OTHER, 0)?;
+            match policy {
+                // Nice values do not count in the real-time classes. Other classes may be the user's choice.
+                libc::SCHED_FIFO | libc::SCHED_RR => set_class(libc::SCHED_OTHER, 0)?,
+                // Not inherited.
+                libc::SCHED_OTHER | libc::SCHED_BATCH if value < 0 => set_class(policy, 0)?,
+                _ => {}
             }
             sys::set_nice(thread, value).map_err(failed("setpriority"))
         }

@@ -1,5 +1,6 @@
 use super::super::id;
 use super::{Scheduling, nice, schedule};
+use crate::sys;
 
 #[test]
 fn a_boost_never_lowers_a_priority() {
@@ -56,4 +57,23 @@ fn a_thread_changes_another_one() {
     drop(go);
     assert_eq!(other.join().expect("no panic"), 19);
     assert!(schedule(u32::MAX, Scheduling::Nice(19)).is_err());
+}
+
+/// A program that it starts would keep the priority after the boost.
+#[test]
+fn what_a_raised_thread_starts_is_not_raised() {
+    let class_and_nice = || (sys::scheduler(id()).expect("a class"), nice());
+    for raised in [Scheduling::Fifo(1), Scheduling::Nice(-5)] {
+        let run = move || {
+            let usual = class_and_nice();
+            if schedule(id(), raised).is_err() {
+                return;
+            }
+            let started = std::thread::spawn(class_and_nice).join().expect("no panic");
+            assert_eq!(started, (libc::SCHED_OTHER, 0), "{raised:?}");
+            schedule(id(), Scheduling::Nice(usual.1)).expect("back");
+            assert_eq!(class_and_nice(), usual);
+        };
+        std::thread::spawn(run).join().expect("no panic");
+    }
 }
