@@ -2,10 +2,16 @@
 
 use abi::map::SortedMap;
 
-use protos::ProcessStatsProcessWriter as Writer;
+use protos::{ProcessStatsProcessWriter as Writer, ProcessStatsWriter};
 
-use crate::limits::FILE_ENTRY_BYTES;
+use crate::limits::{FILE_ENTRY_BYTES, STATS_PACKET_BYTES};
 use crate::parse::{key_value, lines, number, words};
+
+/// Most that the values of a process take in a packet, bytes: a tag of two and a value of ten for each, and the id.
+const VALUES_BYTES_MAX: usize = 12 * (COUNTERS.len() + 2) + 4;
+/// Most that comes behind the last look at the length: the values of a process, or a file. The kernel's paths have less
+/// than 4096 bytes, which may triple where they are not UTF-8; and what the packet has beside.
+const LONGEST_STEP_BYTES: usize = 3 * 4096 + FILE_ENTRY_BYTES + VALUES_BYTES_MAX + 64;
 
 /// The file of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +148,7 @@ impl Changes {
         bytes
     }
 
-    pub(super) fn write(&self, process: &mut Writer<'_>) {
+    fn write_values(&self, process: &mut Writer<'_>) {
         for (index, value) in &self.values {
             if let Some(counter) = COUNTERS.get(*index) {
                 (counter.set)(process, *value);
@@ -151,8 +157,51 @@ impl Changes {
         if let Some(score) = self.oom_score {
             process.oom_score_adj(score);
         }
-        for (fd, path) in &self.files {
-            process.fds().fd((*fd).into()).path(path);
+    }
+}
+
+/// The changes of several processes, written in pieces, as what has changed in a tick may be longer than a buffer.
+pub(super) struct Pieces<'a> {
+    /// What is left: the processes, and the files of the first one. `None`: its values are left, too.
+    changed: &'a [(i32, Changes)],
+    files: Option<&'a [(u32, String)]>,
+}
+
+impl<'a> Pieces<'a> {
+    pub(super) fn new(changed: &'a [(i32, Changes)]) -> Self {
+        Self { changed, files: None }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.changed.is_empty()
+    }
+
+    /// Writes the next piece: as much as surely fits into [`STATS_PACKET_BYTES`].
+    pub(super) fn write(&mut self, stats: &mut ProcessStatsWriter<'_>) {
+        let mut left = STATS_PACKET_BYTES - LONGEST_STEP_BYTES;
+        while let [(pid, changes), behind @ ..] = self.changed {
+            let mut process = stats.processes();
+            process.pid(*pid);
+            if self.files.is_none() {
+                changes.write_values(&mut process);
+            }
+            left = left.saturating_sub(VALUES_BYTES_MAX);
+            let mut files = self.files.unwrap_or(&changes.files);
+            while let [(fd, path), others @ ..] = files
+                && left > 0
+            {
+                process.fds().fd((*fd).into()).path(path);
+                left = left.saturating_sub(file_bytes(path));
+                files = others;
+            }
+            if !files.is_empty() {
+                self.files = Some(files);
+                return;
+            }
+            (self.changed, self.files) = (behind, None);
+            if left == 0 {
+                return;
+            }
         }
     }
 }

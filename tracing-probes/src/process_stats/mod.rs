@@ -29,7 +29,7 @@ use protos::{
     DataSourceConfig, ProcessStatsConfig, ProcessStatsConfigQuirks as Quirks, ProcessTreeWriter,
 };
 
-use self::counters::{Changes, CounterFile, LastValues};
+use self::counters::{Changes, CounterFile, LastValues, Pieces};
 use self::status::{Stat, Status};
 use crate::Root;
 use crate::facts::{Facts, Wanted};
@@ -199,26 +199,22 @@ impl ProcessStatsProbe {
         Stat::parse(&self.text)
     }
 
-    /// Writes what has changed, if anything has.
+    /// Writes what has changed, in as many packets as it takes.
     fn write_changes(&mut self, begin_ns: u64, changed: &[(i32, Changes)], out: &mut dyn Output) {
-        if changed.is_empty() {
-            return;
-        }
         let clock = out.clock();
-        let cleared = std::mem::take(&mut self.cleared);
-        out.packet(&mut |packet| {
-            packet.timestamp(begin_ns);
-            if cleared {
-                packet.incremental_state_cleared(true);
-            }
-            let mut stats = packet.process_stats();
-            for (pid, changes) in changed {
-                let mut process = stats.processes();
-                process.pid(*pid);
-                changes.write(&mut process);
-            }
-            stats.collection_end_timestamp(clock());
-        });
+        let mut pieces = Pieces::new(changed);
+        while !pieces.is_done() {
+            let cleared = std::mem::take(&mut self.cleared);
+            out.packet(&mut |packet| {
+                packet.timestamp(begin_ns);
+                if cleared {
+                    packet.incremental_state_cleared(true);
+                }
+                let mut stats = packet.process_stats();
+                pieces.write(&mut stats);
+                stats.collection_end_timestamp(clock());
+            });
+        }
     }
 
     /// Writes a packet with a tree.

@@ -3,11 +3,15 @@ use protos::{
     ProcessStatsProcess, ProcessTree,
 };
 
+use protozero::Message as _;
+
 use super::ProcessStatsProbe;
+use super::counters::{Changes, LastValues};
 use super::status::{Stat, Status};
 use crate::facts::Facts;
 use crate::limits::{
-    FILE_ENTRY_BYTES, FILES_BYTES_PER_INSTANCE_MAX, KNOWN_THREADS_MAX, THREADS_PER_TREE_MAX,
+    FILE_ENTRY_BYTES, FILES_BYTES_PER_INSTANCE_MAX, KNOWN_THREADS_MAX, STATS_PACKET_BYTES,
+    THREADS_PER_TREE_MAX,
 };
 use crate::probe::Probe;
 use crate::tests::{Alone, Packets, World};
@@ -346,7 +350,9 @@ fn too_many_open_files() {
     };
     let mut probe = probe(&world, config);
     probe.tick(&mut out);
-    assert_eq!(stats(out.take().remove(1)).processes[0].fds.len(), count);
+    let packets = out.take().into_iter().skip(1);
+    let files: usize = packets.map(|packet| stats(packet).processes[0].fds.len()).sum();
+    assert_eq!(files, count);
     assert_eq!(world.log().len(), 1);
     // What is remembered counts at each tick.
     probe.tick(&mut out);
@@ -610,4 +616,44 @@ fn a_scan_of_many_threads_is_several_packets() {
         assert_eq!(tids, [43].into_iter().chain(100..last).collect::<Vec<_>>());
         assert_eq!(trees[2].processes[0].pid, Some(77));
     }
+}
+
+/// What changed is cut into packets, also the files of a process: a packet must fit into a buffer.
+#[test]
+fn many_changes_are_several_packets() {
+    let world = world();
+    let path = format!("/{}", "x/".repeat(1000));
+    let mut changed: Vec<(i32, Changes)> = Vec::new();
+    let mut add = |pid: i32, files: u32| {
+        let mut changes = Changes::default();
+        changes.record_oom_score(&mut LastValues::default(), i64::from(pid));
+        for fd in 0..files {
+            changes.record_file(&mut LastValues::default(), fd, path.clone());
+        }
+        changed.push((pid, changes));
+    };
+    add(1, 200);
+    (2..5000).for_each(|pid| add(pid, 0));
+    add(5000, 100);
+    let mut probe = probe(&world, ProcessStatsConfig::default());
+    let mut out = Packets::default();
+    probe.probe().write_changes(5, &changed, &mut out);
+    let packets = out.take();
+    assert!(packets.len() > 5, "{}", packets.len());
+    let cleared = packets.iter().filter(|packet| packet.incremental_state_cleared == Some(true));
+    assert_eq!((cleared.count(), packets[0].incremental_state_cleared), (1, Some(true)));
+    let (mut scores, mut files) = (Vec::new(), Vec::new());
+    for packet in packets {
+        assert!(packet.encode_to_vec().len() <= STATS_PACKET_BYTES, "it fits");
+        let written = stats(packet);
+        assert_eq!(written.collection_end_timestamp, Some(1000));
+        for process in written.processes {
+            let pid = process.pid.unwrap();
+            scores.extend(process.oom_score_adj.map(|score| (pid, score)));
+            files.extend(process.fds.iter().map(|file| (pid, file.fd.unwrap())));
+        }
+    }
+    assert_eq!(scores, (1..=5000).map(|pid| (pid, i64::from(pid))).collect::<Vec<_>>());
+    let of = |pid, count: u64| (0..count).map(move |fd| (pid, fd));
+    assert_eq!(files, of(1, 200).chain(of(5000, 100)).collect::<Vec<_>>());
 }
