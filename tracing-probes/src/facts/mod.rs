@@ -1,5 +1,5 @@
-//! What the events of ftrace tell to the other data sources of their session: threads that ran, names that changed,
-//! files that were opened.
+//! What the events of ftrace tell to the other data sources of their session: threads that ran or began, names that
+//! changed, files that were opened.
 //!
 //! ```text
 //!  thread of ftrace                                       thread of a kind (linux.process_stats)
@@ -26,7 +26,7 @@ use crate::limits::FACTS_MAX;
 /// The kinds of facts that an instance wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// Threads that ran, and those with a new name.
+    /// Threads that ran, and those that are new or have a new name.
     pub(crate) threads: bool,
     /// Descriptors that threads opened.
     pub(crate) fds: bool,
@@ -45,7 +45,7 @@ impl Wanted {
 pub(crate) struct Facts {
     /// Threads.
     pub(crate) pids: Vec<i32>,
-    /// Threads with a new name.
+    /// Threads that are new, or have a new name.
     pub(crate) renamed: Vec<i32>,
     /// Threads, and the descriptors that they opened.
     pub(crate) fds: Vec<(i32, u64)>,

@@ -1,8 +1,9 @@
 //! Threads that ftrace has seen: who they are, and which files they opened.
 //!
-//! A thread is read once until the incremental state is cleared, its process ends or it is renamed. Its process is
-//! written before it, with its first thread; other threads of the process wait until they run. One that has ended is
-//! left out, and nothing about it is remembered.
+//! A thread is read once until the incremental state is cleared, a poll finds its process gone, it is renamed or its
+//! number is that of a new thread (`task_newtask`, `sched_process_fork`). Its process is written before it, with its
+//! first thread; other threads of the process wait until they run. One that has ended is left out, and nothing about it
+//! is remembered.
 //!
 //! Events have the numbers of the first PID namespace. A probe in another one would find other processes by them, so it
 //! describes none.
@@ -17,7 +18,7 @@ use crate::limits::{FILES_BYTES_PER_INSTANCE_MAX, KNOWN_THREADS_MAX, THREADS_PER
 use crate::output::Output;
 
 impl ProcessStatsProbe {
-    /// Renamed threads first, so that they are described again; files last, because their threads must be known.
+    /// New and renamed threads first, so that they are described again; files last: their threads must be known.
     pub(super) fn take_facts(&mut self, facts: &Facts, out: &mut dyn Output) {
         if !self.knows_threads {
             return self.root.warn(

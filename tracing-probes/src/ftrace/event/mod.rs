@@ -112,6 +112,11 @@ fn note(fact: Fact, record: &[u8], pid: i32, facts: &mut Facts) {
     match fact {
         Fact::None => {}
         Fact::Renamed => facts.renamed(pid),
+        // The kernel may have given the number to another thread before.
+        Fact::Started { pid } => {
+            let new = number(record, pid).and_then(|pid| i32::try_from(pid).ok());
+            new.into_iter().for_each(|new| facts.renamed(new));
+        }
         Fact::Returned { id, ret, opens } => {
             let id = number(record, id).and_then(|id| u16::try_from(id).ok());
             let is_opening = id.is_some_and(|id| opens.contains(&id));

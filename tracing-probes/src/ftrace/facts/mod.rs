@@ -19,7 +19,7 @@ pub(crate) struct Facts {
     recent: Box<[i32; RECENT]>,
     /// Threads.
     pub(crate) pids: Noted<i32>,
-    /// Threads with a new name.
+    /// Threads that are new, or have a new name.
     pub(crate) renamed: Noted<i32>,
     /// Threads, and the descriptors that they opened.
     pub(crate) fds: Noted<(i32, u64)>,

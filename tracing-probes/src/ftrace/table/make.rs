@@ -53,6 +53,8 @@ pub(super) fn known(event: &schema::Event, format: &Format<'_>, options: &Option
     }
     let fact = match (event.group(), event.name()) {
         ("task", "task_rename") => Fact::Renamed,
+        ("task", "task_newtask") => started(format, "pid").unwrap_or(Fact::None),
+        ("sched", "sched_process_fork") => started(format, "child_pid").unwrap_or(Fact::None),
         ("raw_syscalls", "sys_exit") => returned(format, options).unwrap_or(Fact::None),
         _ => Fact::None,
     };
@@ -74,12 +76,20 @@ fn kind_of(from: &Field<'_>, event: &schema::Event, pointers: Pointers) -> Optio
 
 /// `id` and `ret`, if both are numbers of four or eight bytes.
 fn returned(format: &Format<'_>, options: &Options) -> Option<Fact> {
-    let number = |name| {
-        let field = format.fields.iter().find(|field| field.name == name)?;
-        let is_wide = field.len == 8;
-        (is_wide || field.len == 4).then_some(Number { offset: field.offset, is_wide })
-    };
-    Some(Fact::Returned { id: number("id")?, ret: number("ret")?, opens: options.opens })
+    let (id, ret) = (number(format, "id")?, number(format, "ret")?);
+    Some(Fact::Returned { id, ret, opens: options.opens })
+}
+
+/// The field that names a new thread.
+fn started(format: &Format<'_>, name: &str) -> Option<Fact> {
+    number(format, name).map(|pid| Fact::Started { pid })
+}
+
+/// A field, if it is a number of four or eight bytes.
+fn number(format: &Format<'_>, name: &str) -> Option<Number> {
+    let field = format.fields.iter().find(|field| field.name == name)?;
+    let is_wide = field.len == 8;
+    (is_wide || field.len == 4).then_some(Number { offset: field.offset, is_wide })
 }
 
 /// An event that the schema does not know: fields 1, 2, ... in the order of the format.

@@ -74,6 +74,8 @@ pub(crate) enum Fact {
     None,
     /// `task_rename`: the process of the record has another name now.
     Renamed,
+    /// The thread with this number is new.
+    Started { pid: Number },
     /// `raw_syscalls/sys_exit`: a system call returned `ret`, a descriptor if `id` is one of `opens`.
     Returned { id: Number, ret: Number, opens: &'static [u16] },
 }

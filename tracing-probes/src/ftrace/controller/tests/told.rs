@@ -201,3 +201,26 @@ fn a_page_of_the_ring_is_one_of_memory_where_the_kernel_does_not_tell() {
         assert_eq!(wished, Some(8 << 20), "{bytes}");
     }
 }
+
+/// A number that the kernel gives again is another thread.
+#[test]
+fn new_threads_are_told_as_new() {
+    let mut world = World::new();
+    let events = [("task/task_newtask", 21, "pid"), ("sched/sched_process_fork", 22, "child_pid")];
+    for (event, id, field) in events {
+        let field = format!("\tfield:pid_t {field};\toffset:8;\tsize:4;\tsigned:1;\n");
+        let text = format!("name: x\nID: {id}\nformat:\n{COMMON}{field}\nprint fmt: \"\"\n");
+        world.fake.set(&format!("events/{event}/enable"), "0");
+        world.fake.set(&format!("events/{event}/format"), &text);
+    }
+    let _packets = world.start(1, wants(&events.map(|(event, ..)| event))).unwrap();
+    let record = |id: u8, pid: i32| [&[id, 0, 0, 0, 9, 0, 0, 0][..], &pid.to_le_bytes()].concat();
+    let new = |id, pid| Made::new(100).event(1, &record(id, pid));
+    world.play(CPU0, &[new(21, 50), new(22, 51), new(22, -1)]);
+    let (mut pids, mut told) = (Vec::new(), Vec::new());
+    world.controller.pass(0, &mut |_, facts| {
+        pids.extend(facts.pids.iter().copied());
+        told.extend(facts.renamed.iter().copied());
+    });
+    assert_eq!((pids, told), (vec![-1, 9, 50, 51], vec![-1, 50, 51]));
+}
