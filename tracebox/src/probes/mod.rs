@@ -9,6 +9,7 @@ use clap::{CommandFactory, Parser};
 use tracing_core::abi::ipc::port::ProducerPort;
 use tracing_core::client::connection::Connection;
 use tracing_core::client::producer::{ConnectionHook, Producer};
+use tracing_core::os::process;
 use tracing_probes::{FtraceOptions, Root};
 
 use self::connection_log::ConnectionLog;
@@ -125,6 +126,8 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     let stop = || {
         let _ = interrupts.wait();
     };
+    // Each instance of tracefs needs a descriptor for each processor.
+    let _ = process::raise_descriptor_limit();
     let mut ftrace = FtraceOptions::default();
     ftrace.keeps_kptr_restrict = args.keep_kptr_restrict;
     ftrace.shows_pointers = args.kernel_pointers;

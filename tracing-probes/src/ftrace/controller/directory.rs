@@ -27,6 +27,8 @@ pub(super) struct InUse<W> {
     pub(super) sessions: BTreeMap<SessionId, Session<W>>,
     /// One for each CPU; none for one whose pipe does not open.
     pipes: Vec<Option<CpuPipe>>,
+    /// What the user should know of the latter.
+    unopened: Option<String>,
     /// Made with the first pipes, and given back with them.
     batch: Option<Batch>,
     commit: Commit,
@@ -64,22 +66,32 @@ impl<W: Output> InUse<W> {
             mux,
             sessions: BTreeMap::new(),
             pipes: Vec::new(),
+            unopened: None,
             batch: None,
             commit: Commit::Eight,
             memory_page_bytes,
         }
     }
 
-    /// Opens the pipes of all CPUs, if they are not open.
+    /// Opens the pipes of all CPUs, if they are not open. `notes` gets what cannot be read.
     ///
     /// # Errors
     /// None can be opened.
-    pub(super) fn open_pipes(&mut self, tracefs: &dyn Tracefs) -> Result<(), Refusal> {
-        if !self.pipes.is_empty() {
-            return Ok(());
+    pub(super) fn open_pipes(
+        &mut self,
+        tracefs: &dyn Tracefs,
+        notes: &mut Vec<String>,
+    ) -> Result<(), Refusal> {
+        if self.pipes.is_empty() {
+            self.open_all_pipes(tracefs)?;
         }
+        notes.extend(self.unopened.clone());
+        Ok(())
+    }
+
+    fn open_all_pipes(&mut self, tracefs: &dyn Tracefs) -> Result<(), Refusal> {
         let directory = self.mux.directory();
-        let (cpus, mut first_error) = (directory.cpus(tracefs), None);
+        let (cpus, mut first_error, mut failed) = (directory.cpus(tracefs), None, 0);
         let mut pipes = Vec::new();
         for cpu in 0..cpus {
             match tracefs.open_pipe(&directory.path(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"))) {
@@ -88,6 +100,8 @@ impl<W: Output> InUse<W> {
                     pipes.push(Some(CpuPipe { pipe, is_polled }));
                 }
                 Err(error) => {
+                    // A folder without a pipe is that of no ring.
+                    failed += usize::from(error.kind() != io::ErrorKind::NotFound);
                     first_error.get_or_insert(error);
                     pipes.push(None);
                 }
@@ -97,6 +111,12 @@ impl<W: Output> InUse<W> {
             let why = first_error.map_or_else(|| "there are none".to_owned(), |e| e.to_string());
             return Err(Refusal(format!("no pipe of a CPU can be opened: {why}; {RUN_AS_ROOT}")));
         }
+        self.unopened = first_error.filter(|_| failed > 0).map(|error| {
+            let of = pipes.len();
+            format!(
+                "events of {failed} of {of} CPUs are not recorded: their pipes cannot be opened: {error}"
+            )
+        });
         self.batch = Some(Batch::new(subbuf_bytes(tracefs, directory, self.memory_page_bytes)));
         self.commit = commit_width(tracefs, directory);
         self.pipes = pipes;

@@ -192,7 +192,7 @@ impl<W: Output> Controller<W> {
             Ok(events::recorded(choice, active, is_compact, &print_filter, graph.as_ref()))
         });
         let started = started.and_then(|mut events| {
-            in_use.open_pipes(tracefs)?;
+            in_use.open_pipes(tracefs, &mut events.errors)?;
             in_use.keep_functions(id, events.filter.as_mut(), apart);
             Ok(events)
         });
@@ -396,7 +396,7 @@ impl<W: Output> Controller<W> {
             if self.directories.is_empty() {
                 self.system.release();
             }
-        } else if let Err(refusal) = in_use.open_pipes(&*self.tracefs) {
+        } else if let Err(refusal) = in_use.open_pipes(&*self.tracefs, &mut notes) {
             notes.push(refusal.0);
         }
         notes.iter().for_each(|note| self.system.log(&format!("linux.ftrace: {note}")));

@@ -224,3 +224,17 @@ fn new_threads_are_told_as_new() {
     });
     assert_eq!((pids, told), (vec![-1, 9, 50, 51], vec![-1, 50, 51]));
 }
+
+/// A trace without the events of a CPU must not look like one of all.
+#[test]
+fn a_cpu_whose_pipe_does_not_open_is_told() {
+    let mut world = World::new();
+    world.fake.deny("per_cpu/cpu1/trace_pipe_raw", libc::EMFILE);
+    for id in [1, 2] {
+        let packets = world.start(id, wants(&[FREQUENCY])).unwrap();
+        world.controller.flush(&[id], &mut |_, _| {});
+        let told = packets.stats()[0].atrace_errors.clone().unwrap_or_default();
+        let want = "events of 1 of 3 CPUs are not recorded: their pipes cannot be opened: Too many open files";
+        assert!(told.contains(want), "{told}");
+    }
+}
