@@ -174,7 +174,7 @@ fn check(out: &mut dyn Output) {
                 printk: &printk,
                 clocks: None,
                 symbols: Some(&symbols),
-                own_pid: 1,
+                own_threads: &[1],
             };
             let measured = allocation_counter::measure(|| {
                 let mut one = One(&mut subscriber, shared, &mut *out);

@@ -23,7 +23,7 @@ use super::table::choice::Choice;
 use super::table::{FieldIds, Options, Table};
 use crate::output::Output;
 
-/// The process that reads.
+/// The thread that reads.
 const OWN_PID: i32 = 1;
 
 /// An event of a kernel, which the session has.
@@ -125,7 +125,8 @@ pub fn read_each(
         printk.insert(*address, Box::from(*text));
     }
     let commit = if setup.is_wide { Commit::Eight } else { Commit::Four };
-    let shared = Shared { commit, printk: &printk, clocks: None, symbols: None, own_pid: OWN_PID };
+    let shared =
+        Shared { commit, printk: &printk, clocks: None, symbols: None, own_threads: &[OWN_PID] };
     let mut pipes = [Some(Pages(pages.iter().collect()))];
     let mut batch = Batch::new(setup.page_bytes);
     let mut passes = vec![Vec::new(); sessions.len()];

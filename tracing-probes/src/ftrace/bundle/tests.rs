@@ -96,7 +96,7 @@ impl Session {
             printk: &self.printk,
             addresses: &mut self.addresses,
             facts: &mut self.facts,
-            own_pid: 0,
+            own_threads: &[],
         };
         self.bundle.add(page, &keep, &mut around, &mut self.progress);
     }

@@ -197,11 +197,11 @@ impl<W: Output> InUse<W> {
         clocks: Option<Clocks>,
         symbols: Option<&Symbols>,
         printk: &SortedMap<u64, Box<[u8]>>,
+        own_threads: &[i32],
         hand_on: &mut dyn FnMut(SessionId, &Facts),
     ) -> bool {
         let Some(batch) = &mut self.batch else { return false };
-        let own_pid = std::process::id().cast_signed();
-        let shared = Shared { commit: self.commit, printk, clocks, symbols, own_pid };
+        let shared = Shared { commit: self.commit, printk, clocks, symbols, own_threads };
         let mut all = All { sessions: &mut self.sessions, shared };
         let pages_max = pages_max.unwrap_or(PAGES_MAX);
         let passed = drain::pass(&mut self.pipes, batch, self.commit, pages_max, &mut all);

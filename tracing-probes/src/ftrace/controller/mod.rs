@@ -69,6 +69,9 @@ pub(crate) trait System {
     /// Does the kernel tell when a ring fills? Before 6.9, `poll` of a pipe misses that, or waits for more.
     fn has_polls(&self) -> bool;
 
+    /// The threads of this program, by the kernel's numbers, sorted.
+    fn own_threads(&self) -> Vec<i32>;
+
     /// Tells the user of the daemon.
     fn log(&self, line: &str);
 
@@ -264,12 +267,12 @@ impl<W: Output> Controller<W> {
 
     /// Reads all instances of tracefs in use once. `hand_on` takes what each session's events tell.
     pub(crate) fn pass(&mut self, mono_ns: u64, hand_on: &mut dyn FnMut(SessionId, &Facts)) {
-        let mut has_more = false;
+        let (mut has_more, own) = (false, self.system.own_threads());
         for (directory, in_use) in &mut self.directories {
             let clocks =
                 stats::clocks(&*self.tracefs, directory, &in_use.mux, || self.system.boot_ns());
             let symbols = self.symbols.as_ref();
-            has_more |= in_use.pass(None, clocks, symbols, self.events.printk(), hand_on);
+            has_more |= in_use.pass(None, clocks, symbols, self.events.printk(), &own, hand_on);
         }
         if has_more {
             self.due_ns = Some(mono_ns);
@@ -288,10 +291,11 @@ impl<W: Output> Controller<W> {
             if !in_use.is_polled() || !in_use.is_ready() {
                 continue;
             }
+            let own = self.system.own_threads();
             let clocks =
                 stats::clocks(&*self.tracefs, directory, &in_use.mux, || self.system.boot_ns());
             let symbols = self.symbols.as_ref();
-            has_more |= in_use.pass(None, clocks, symbols, self.events.printk(), hand_on);
+            has_more |= in_use.pass(None, clocks, symbols, self.events.printk(), &own, hand_on);
             self.polls_ns = pace::next_poll_ns(mono_ns);
         }
         if has_more {
@@ -316,7 +320,7 @@ impl<W: Output> Controller<W> {
 
     /// Reads everything that was recorded until now for these sessions.
     pub(crate) fn drain(&mut self, ids: &[SessionId], hand_on: &mut dyn FnMut(SessionId, &Facts)) {
-        let symbols = self.symbols.as_ref();
+        let (symbols, own) = (self.symbols.as_ref(), self.system.own_threads());
         for (directory, in_use) in &mut self.directories {
             if !ids.iter().any(|id| in_use.sessions.contains_key(id)) {
                 continue;
@@ -324,7 +328,7 @@ impl<W: Output> Controller<W> {
             let clocks =
                 stats::clocks(&*self.tracefs, directory, &in_use.mux, || self.system.boot_ns());
             let pages = in_use.ring_pages();
-            in_use.pass(Some(pages), clocks, symbols, self.events.printk(), hand_on);
+            in_use.pass(Some(pages), clocks, symbols, self.events.printk(), &own, hand_on);
         }
     }
 

@@ -39,8 +39,8 @@ pub(crate) struct Around<'a> {
     pub(crate) printk: &'a SortedMap<u64, Box<[u8]>>,
     pub(crate) addresses: &'a mut Addresses,
     pub(crate) facts: &'a mut Facts,
-    /// The process that reads: files that it opens are of no interest.
-    pub(crate) own_pid: i32,
+    /// The threads of this program, sorted: files that they use are of no interest.
+    pub(crate) own_threads: &'a [i32],
 }
 
 /// The thread that a record is about.
@@ -196,7 +196,7 @@ fn write_any_fields(
             }
             What::Inode32 | What::Inode64 => {
                 let inode = word_at(record, at, step.what == What::Inode64)?;
-                if pid != around.own_pid {
+                if around.own_threads.binary_search(&pid).is_err() {
                     around.facts.inode(device, inode);
                 }
                 out.uint(tag, inode);

@@ -34,7 +34,7 @@ impl World {
             printk: &self.printk,
             addresses: &mut self.addresses,
             facts: &mut self.facts,
-            own_pid: 1,
+            own_threads: &[0, 1],
         };
         let done = write(&mut out, &record, plan, 4, &mut around);
         assert!(done.is_ok() || out.len() == 0, "an invalid event leaves nothing");
@@ -225,7 +225,7 @@ fn devices_and_inodes() {
     let steps = [(1, 8, What::Inode32), (2, 12, What::Device32), (3, 16, What::Inode32)];
     assert!(world.write(&record(&body), &plan(20, &steps)).is_ok());
     assert_eq!(world.facts.inodes.iter().copied().collect::<Vec<_>>(), [(0, 7), (65024, 8)]);
-    // The reader's files are not of interest.
+    // Files of this program are not of interest.
     let mut own = World::new();
     let mut bytes = record(&body);
     bytes[4..8].copy_from_slice(&1_i32.to_le_bytes());
@@ -304,7 +304,7 @@ fn begins_of_events() {
                     printk: &world.printk,
                     addresses: &mut world.addresses,
                     facts: &mut world.facts,
-                    own_pid: 1,
+                    own_threads: &[0, 1],
                 };
                 assert_eq!(write(&mut out, &record, &plan, 4, &mut around), Ok(()));
                 let pid = i64::from(pid).cast_unsigned();

@@ -105,8 +105,7 @@ fn read(tracefs: &dyn Tracefs, directory: &Directory, out: &mut dyn Output) -> R
     let (mut batch, commit) = (Batch::new(page_bytes), commit_width(tracefs, directory));
     let wishes = Wishes { plans: table.plans(), has_symbols: false, filter: None };
     let printk = SortedMap::new();
-    let own_pid = std::process::id().cast_signed();
-    let shared = Shared { commit, printk: &printk, clocks: None, symbols: None, own_pid };
+    let shared = Shared { commit, printk: &printk, clocks: None, symbols: None, own_threads: &[] };
     let mut rounds = Rounds { subscriber: Subscriber::new(wishes), shared, out };
     rounds.stats(Phase::START_OF_TRACE);
     while left > 0 {

@@ -106,6 +106,15 @@ impl System for Linux {
         release(&names.release().to_string_lossy()).is_some_and(|release| release >= (6, 9))
     }
 
+    fn own_threads(&self) -> Vec<i32> {
+        // In another PID namespace they would be those of others.
+        if self.root.is_first_pid_namespace() == Some(false) {
+            return Vec::new();
+        }
+        let threads = self.root.numbers("proc/self/task", "").unwrap_or_default();
+        threads.into_iter().filter_map(|id| i32::try_from(id).ok()).collect()
+    }
+
     fn log(&self, line: &str) {
         self.root.warn(line);
     }

@@ -385,3 +385,16 @@ fn a_flush_that_waits_for_facts_is_carried_out() {
     assert!(is_done.recv().is_err(), "it was carried out");
     drop(source);
 }
+
+#[test]
+fn own_threads_have_the_numbers_of_the_kernel() {
+    for (namespace, threads) in [(4_026_531_836_u32, vec![8, 12]), (4_026_532_999, vec![])] {
+        let world = World::new();
+        world.put("proc/self/task/8/stat", "").put("proc/self/task/12/stat", "");
+        let own = world.dir.path().join("proc/self/ns");
+        std::fs::create_dir_all(&own).unwrap();
+        std::os::unix::fs::symlink(format!("pid:[{namespace}]"), own.join("pid")).unwrap();
+        let linux = Linux::new(&world.root, FtraceOptions::default());
+        assert_eq!(linux.own_threads(), threads);
+    }
+}

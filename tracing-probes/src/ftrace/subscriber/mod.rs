@@ -28,8 +28,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) clocks: Option<Clocks>,
     /// Names of the kernel's functions, if they have been read.
     pub(crate) symbols: Option<&'a Symbols>,
-    /// The process that reads.
-    pub(crate) own_pid: i32,
+    /// The threads of this program, sorted.
+    pub(crate) own_threads: &'a [i32],
 }
 
 /// What an instance wants.
@@ -91,7 +91,7 @@ impl Subscriber {
                 printk: shared.printk,
                 addresses: &mut self.addresses,
                 facts: &mut self.facts,
-                own_pid: shared.own_pid,
+                own_threads: shared.own_threads,
             };
             let at = cpu as usize;
             if self.cpus.len() <= at {

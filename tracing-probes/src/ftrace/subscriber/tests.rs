@@ -102,7 +102,7 @@ fn pass(
     let pages = |made: &Vec<Made>| made.iter().map(|made| made.page(4096, Commit::Eight)).collect();
     let mut pipes: Vec<_> = cpus.iter().map(|made| Some(Pages(pages(made)))).collect();
     let shared =
-        Shared { commit: Commit::Eight, printk: &printk, clocks: None, symbols, own_pid: 0 };
+        Shared { commit: Commit::Eight, printk: &printk, clocks: None, symbols, own_threads: &[] };
     let mut one = One { subscriber, shared, out: &mut out };
     drain::pass(&mut pipes, &mut Batch::new(4096), Commit::Eight, PAGES_MAX, &mut one);
     out.0

@@ -127,6 +127,9 @@ impl System for Here {
     fn has_polls(&self) -> bool {
         !*self.is_old.borrow()
     }
+    fn own_threads(&self) -> Vec<i32> {
+        vec![7, 10]
+    }
     fn log(&self, line: &str) {
         self.log.borrow_mut().push(line.to_owned());
     }

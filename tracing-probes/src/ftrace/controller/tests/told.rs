@@ -225,6 +225,33 @@ fn new_threads_are_told_as_new() {
     assert_eq!((pids, told), (vec![-1, 9, 50, 51], vec![-1, 50, 51]));
 }
 
+/// A scan that finds files for events makes such events itself: they must not make another scan.
+#[test]
+fn files_of_own_threads_are_not_told() {
+    let mut world = World::new();
+    let event = "ext4/ext4_da_write_begin";
+    let fields = "\tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;\n\
+        \tfield:ino_t ino;\toffset:16;\tsize:8;\tsigned:0;\n";
+    let text = format!("name: x\nID: 23\nformat:\n{COMMON}{fields}\nprint fmt: \"\"\n");
+    world.fake.set(&format!("events/{event}/enable"), "0");
+    world.fake.set(&format!("events/{event}/format"), &text);
+    let _packets = world.start(1, wants(&[event])).unwrap();
+    let own_pid = std::process::id();
+    let mut page = Made::new(100);
+    for (pid, inode) in [(7, 5_u64), (9, 6), (10, 7), (own_pid, 8)] {
+        let dev = [0x10, 0, 0x80, 0, 0, 0, 0, 0];
+        let record = [&[23, 0, 0, 0][..], &pid.to_le_bytes(), &dev, &inode.to_le_bytes()].concat();
+        page = page.event(1, &record);
+    }
+    world.play(CPU0, &[page]);
+    let mut told = Vec::new();
+    world.controller.pass(0, &mut |_, facts| {
+        told.extend(facts.inodes.iter().map(|(_, inode)| *inode));
+    });
+    // Only those that the system names are own ones.
+    assert_eq!(told, [6, 8]);
+}
+
 /// A trace without the events of a CPU must not look like one of all.
 #[test]
 fn a_cpu_whose_pipe_does_not_open_is_told() {
