@@ -215,11 +215,13 @@ const PERFETTO: &[Block] = &[
          buffer overwrote counts as lost, too.",
     ),
     Text(
-        "An existing _FILE_ keeps its content until there is a packet to write: a start that fails does not \
-         destroy an older trace. A copy replaces the file in one step when it is whole. A new file without \
-         packets is removed if the recording fails. With write_into_file in the config, the service writes \
-         the file itself. With output_path it also creates the file, with your rights; a relative path begins in \
-         the directory of this program.",
+        "An existing _FILE_ keeps its content until there is a packet to write, or until the recording ends \
+         without any: a start that fails does not destroy an older trace. A copy replaces the file in one step \
+         when it is whole. A new file without packets is removed if the recording fails. With write_into_file in \
+         the config, the service writes the file itself, and an existing file is replaced when the service has \
+         accepted the session (it is emptied before if it has another owner or a second name, or if no file \
+         can be created beside it). With output_path the service also creates the file, with your rights; a \
+         relative path begins in the directory of this program.",
     ),
     Text(
         "If _FILE_ is a named pipe, its reader may come later: the trace waits for it. A reader that \

@@ -1,21 +1,36 @@
-//! The destination of a trace. An existing file keeps its content until there is a packet to write, and a new
-//! file without any packet is removed.
+//! The destination of a trace: stdout, a named pipe, or a file.
+//!
+//! A file that exists keeps its content until something better takes its place:
+//!
+//! ```text
+//!  trace                     is written to              the older content goes
+//!  that this program writes  the file                   before the first packet, or at an end without any
+//!  that the service writes   a new file beside it       when the service has accepted the session
+//!  a copy of a session       a new file beside it       when the copy is whole
+//! ```
+//!
+//! The new file is `.FILE.PID`, and takes the place of the older one in one step. A service does not write beside a
+//! file that has another owner or a second name, or where nothing can be created or renamed: it writes to the file
+//! itself, which is emptied before the service is asked for the session.
+//!
+//! A failure that comes before the older content has gone leaves the file as it was, and nothing beside it. A later one
+//! leaves the whole packets that were written, and removes a new file without any. A file that the service still has
+//! open is left as it is: the service writes the rest.
 
 mod fifo;
+mod file;
 mod file_packets;
 
-use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
+use std::io::{self, BufWriter, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
-
 use self::fifo::{BUFFER_BYTES, Fifo};
-use self::file_packets::whole_packets;
+pub use self::file::Kept;
+use self::file::{TraceFile, cannot_write, is_same, refuse_terminal};
 use crate::console;
 use crate::failure::{Context, Failure};
 use crate::loss_scanner::{LossScanner, NotSearched};
@@ -32,21 +47,7 @@ pub struct Output {
 #[derive(Debug)]
 enum Destination {
     Stdout(BufWriter<io::Stdout>),
-    File {
-        writer: BufWriter<File>,
-        /// The path as the user gave it.
-        name: PathBuf,
-        /// The absolute path: the program may leave its directory.
-        path: PathBuf,
-        /// This recording created it.
-        created: bool,
-        /// Its old content is gone.
-        emptied: bool,
-        /// The path it is renamed to once there is something in it.
-        replaces: Option<PathBuf>,
-        /// The file that is to be replaced, locked.
-        locked_target: Option<File>,
-    },
+    File(TraceFile),
     /// A named pipe.
     Fifo(PathBuf, Fifo),
     /// A file that the service opens.
@@ -54,8 +55,7 @@ enum Destination {
 }
 
 impl Output {
-    /// Opens `path` (`-`: stdout) for reading and writing. A new file is for its owner alone. An existing file
-    /// keeps its content for now.
+    /// Opens `path` (`-`: stdout) for a trace that this program writes. A new file is for its owner alone.
     ///
     /// # Errors
     /// When it cannot be opened, exists although `no_clobber`, or is a terminal.
@@ -63,12 +63,18 @@ impl Output {
         Self::open_as(path, no_clobber, false)
     }
 
-    /// Opens `path` for a program that lends it to the service and then exits.
+    /// Opens `path` for a trace that the service writes. `leaves`: this program ends before the trace does.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn open_to_leave(path: &OsStr, no_clobber: bool) -> Result<Self, Failure> {
-        Self::open_as(path, no_clobber, true)
+    pub fn open_for_service(path: &OsStr, no_clobber: bool, leaves: bool) -> Result<Self, Failure> {
+        if path != "-"
+            && !no_clobber
+            && let Some(file) = TraceFile::beside_own(Path::new(path))?
+        {
+            return Ok(Self::to(Destination::File(file)));
+        }
+        Self::open_as(path, no_clobber, leaves)
     }
 
     fn open_as(path: &OsStr, no_clobber: bool, leaves: bool) -> Result<Self, Failure> {
@@ -81,83 +87,29 @@ impl Output {
             ))));
         }
         let path = Path::new(path);
-        let cannot = || format!("cannot write {}", console::name(path));
-        match create(path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !no_clobber => {}
-            created => return Self::file(created.context(cannot())?, path, path, true, None),
-        }
         // A program that exits cannot wait for a reader. So it opens a pipe for reading, too, as all files.
-        if !leaves && Fifo::is_at(path) {
-            let fifo = Fifo::open(path).context(cannot())?;
+        if !leaves && !no_clobber && Fifo::is_at(path) {
+            let fifo = Fifo::open(path).context(cannot_write(path))?;
             return Ok(Self::to(Destination::Fifo(path.to_owned(), fifo)));
         }
-        Self::file(options().open(path).context(cannot())?, path, path, false, None)
+        Ok(Self::to(Destination::File(TraceFile::open(path, no_clobber)?)))
     }
 
-    /// Opens a new file that replaces `path` in one step, when there is a packet to keep: a clone may fail late.
-    /// With `follow` a link is followed to the file to replace, otherwise the link itself is replaced.
+    /// Opens `path` for a copy of a session, which replaces an older file when it is whole. With `follow` a link is
+    /// followed to the file to replace, otherwise the link itself is replaced.
     ///
     /// # Errors
     /// As [`open`](Self::open).
     pub fn replace(path: &OsStr, no_clobber: bool, follow: bool) -> Result<Self, Failure> {
-        if path == "-" {
+        let name = Path::new(path);
+        // Pipes and devices are written in place, and a link to nothing leads to a new file.
+        let is_replaced = if follow { name.is_file() } else { name.symlink_metadata().is_ok() };
+        if path == "-" || no_clobber || !is_replaced {
             return Self::open(path, no_clobber);
         }
-        let name = Path::new(path);
-        let replaced = match create(name) {
-            Ok(file) => return Self::file(file, name, name, true, None),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !no_clobber => {
-                if follow {
-                    name.canonicalize()
-                } else {
-                    Ok(name.to_owned())
-                }
-            }
-            Err(error) => Err(error),
-        };
-        let replaced = match replaced {
-            // Pipes and devices are written in place.
-            Ok(path) if follow && !path.is_file() => {
-                return Self::open(name.as_os_str(), no_clobber);
-            }
-            replaced => replaced.context(format_args!("cannot write {}", console::name(name)))?,
-        };
-        // A file that cannot be read can be replaced all the same.
-        let target = File::open(&replaced).ok();
-        if let Some(target) = &target {
-            lock(target, name)?;
-        }
-        let mut file_name = OsString::from(".");
-        file_name.push(replaced.file_name().unwrap_or_default());
-        file_name.push(format!(".{}", std::process::id()));
-        let path = replaced.with_file_name(file_name);
-        let file = create(&path).context(format_args!("cannot write {}", console::name(&path)))?;
-        let mut output = Self::file(file, name, &path, true, Some(&replaced))?;
-        if let Destination::File { locked_target, .. } = &mut output.to {
-            *locked_target = target;
-        }
-        Ok(output)
-    }
-
-    fn file(
-        file: File,
-        name: &Path,
-        path: &Path,
-        created: bool,
-        replaces: Option<&Path>,
-    ) -> Result<Self, Failure> {
-        let from_root = |path: &Path| std::path::absolute(path).context("no working directory");
-        refuse_terminal(&file)?;
-        lock(&file, name)?;
-        Ok(Self::to(Destination::File {
-            writer: BufWriter::with_capacity(BUFFER_BYTES, file),
-            name: name.to_owned(),
-            path: from_root(path)?,
-            created,
-            emptied: created,
-            replaces: replaces.map(from_root).transpose()?,
-            locked_target: None,
-        }))
+        let replaced = if follow { name.canonicalize() } else { Ok(name.to_owned()) };
+        let file = TraceFile::beside(name, &replaced.context(cannot_write(name))?)?;
+        Ok(Self::to(Destination::File(file)))
     }
 
     /// A file that the service opens.
@@ -175,9 +127,8 @@ impl Output {
     pub fn name(&self) -> String {
         match &self.to {
             Destination::Stdout(_) => "stdout".into(),
-            Destination::File { name: path, .. }
-            | Destination::Fifo(path, _)
-            | Destination::Service(path) => console::name(path),
+            Destination::File(file) => console::name(&file.name),
+            Destination::Fifo(path, _) | Destination::Service(path) => console::name(path),
         }
     }
 
@@ -191,19 +142,15 @@ impl Output {
     /// write to them does not mix.
     #[must_use]
     pub fn is_stdout(&self) -> bool {
-        let metadata = match &self.to {
-            Destination::Stdout(_) => return true,
-            Destination::File { writer, .. } => writer.get_ref().metadata(),
-            Destination::Fifo(path, _) => std::fs::metadata(path),
+        match &self.to {
+            Destination::Stdout(_) => true,
+            Destination::File(file) => is_stdout(|stdout| file.is_at(stdout)),
+            Destination::Fifo(path, _) => {
+                is_stdout(|stdout| path.metadata().is_ok_and(|fifo| is_same(&fifo, stdout)))
+            }
             // The service creates it.
-            Destination::Service(_) => return false,
-        };
-        let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
-        let (Ok(ours), Ok(stdout)) = (metadata, stdout.and_then(|file| file.metadata())) else {
-            return false;
-        };
-        let is_device = ours.file_type().is_char_device() || ours.file_type().is_block_device();
-        !is_device && (ours.dev(), ours.ino()) == (stdout.dev(), stdout.ino())
+            Destination::Service(_) => false,
+        }
     }
 
     /// Whether it is a named pipe.
@@ -218,7 +165,7 @@ impl Output {
         matches!(&self.to, Destination::Fifo(_, fifo) if fifo.is_unread())
     }
 
-    /// Empties the file and gives a descriptor for the service to write to. `None` if the service opens it.
+    /// Gives a descriptor for the service to write to, of an empty file. `None` if the service opens it.
     ///
     /// # Errors
     /// When the file cannot be emptied.
@@ -226,9 +173,7 @@ impl Output {
         let name = self.name();
         let lent = match &mut self.to {
             Destination::Stdout(writer) => writer.get_ref().as_fd().try_clone_to_owned().map(Some),
-            Destination::File { writer, emptied, .. } => empty(writer.get_ref(), emptied)
-                .and_then(|()| writer.get_ref().try_clone())
-                .map(|file| Some(file.into())),
+            Destination::File(file) => file.lend().map(Some),
             Destination::Fifo(_, fifo) => fifo.lend().map(Some),
             Destination::Service(_) => Ok(None),
         };
@@ -242,12 +187,7 @@ impl Output {
     pub fn write_packet(&mut self, framed: &[u8]) -> io::Result<()> {
         match &mut self.to {
             Destination::Stdout(writer) => append(writer, framed)?,
-            Destination::File { writer, emptied, .. } => {
-                if !*emptied {
-                    empty(writer.get_ref(), emptied)?;
-                }
-                append(writer, framed)?;
-            }
+            Destination::File(file) => append(file.emptied()?, framed)?,
             Destination::Fifo(_, fifo) => append(fifo.writer()?, framed)?,
             Destination::Service(_) => return Err(io::ErrorKind::Unsupported.into()),
         }
@@ -262,9 +202,6 @@ impl Output {
     /// # Errors
     /// When it cannot be written.
     pub fn finish(&mut self) -> io::Result<Written> {
-        if let Destination::File { writer, emptied, .. } = &mut self.to {
-            empty(writer.get_ref(), emptied)?;
-        }
         self.flush()?;
         self.put_in_place()?;
         self.close()?;
@@ -277,8 +214,8 @@ impl Output {
     /// # Errors
     /// When the file cannot be removed.
     pub fn finish_unused(&mut self) -> io::Result<Written> {
-        if let Destination::File { path, created: true, .. } = &self.to {
-            std::fs::remove_file(path)?;
+        if let Destination::File(file) = &self.to {
+            file.remove_new()?;
         }
         self.close()?;
         Ok(Written { bytes: 0, packets: Some(0) })
@@ -287,7 +224,7 @@ impl Output {
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.to {
             Destination::Stdout(writer) => writer.flush(),
-            Destination::File { writer, .. } => writer.flush(),
+            Destination::File(file) => file.emptied()?.flush(),
             Destination::Fifo(_, fifo) => fifo.writer()?.flush(),
             Destination::Service(_) => Ok(()),
         }
@@ -301,18 +238,18 @@ impl Output {
         if let Destination::Fifo(_, fifo) = &mut self.to { fifo.close() } else { Ok(()) }
     }
 
-    /// Renames the file to the path that it replaces.
+    /// Whether it takes the place of an older file later, by [`put_in_place`](Self::put_in_place).
+    #[must_use]
+    pub fn replaces_later(&self) -> bool {
+        matches!(&self.to, Destination::File(file) if file.replaces_later())
+    }
+
+    /// Takes the place of the older file.
     ///
     /// # Errors
     /// When the system refuses.
     pub fn put_in_place(&mut self) -> io::Result<()> {
-        if let Destination::File { path, replaces, .. } = &mut self.to
-            && let Some(replaced) = replaces.take()
-        {
-            std::fs::rename(&path, &replaced)?;
-            *path = replaced;
-        }
-        Ok(())
+        if let Destination::File(file) = &mut self.to { file.put_in_place() } else { Ok(()) }
     }
 
     /// Measures what the service wrote. `None` for a pipe.
@@ -320,7 +257,7 @@ impl Output {
     pub fn measure(&self) -> Option<u64> {
         let metadata = match &self.to {
             Destination::Stdout(_) | Destination::Fifo(..) => return None,
-            Destination::File { writer, .. } => writer.get_ref().metadata(),
+            Destination::File(file) => file.file().metadata(),
             Destination::Service(path) => std::fs::metadata(path),
         };
         metadata.ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len())
@@ -340,7 +277,7 @@ impl Output {
         let file = match &self.to {
             Destination::Stdout(_) => return Err(NotSearched::impossible("it went to stdout")),
             Destination::Fifo(..) => return Err(NotSearched::impossible("it went into a pipe")),
-            Destination::File { writer, .. } => writer.get_ref(),
+            Destination::File(file) => file.file(),
             Destination::Service(path) => {
                 opened = File::open(path).map_err(|error| match error.kind() {
                     io::ErrorKind::PermissionDenied => {
@@ -363,90 +300,44 @@ impl Output {
         }
     }
 
-    /// After a failure: keeps the whole packets that were written, and removes a new file without any. Returns
-    /// the number of bytes that are kept.
-    pub fn abandon(mut self) -> u64 {
-        if let Destination::Fifo(_, fifo) = self.to {
-            fifo.abandon();
-            return self.bytes;
+    /// After a failure: keeps or removes what was written, as the module says.
+    pub fn abandon(self) -> Kept {
+        match self.to {
+            Destination::Stdout(mut writer) => {
+                // The failure is reported, not this error.
+                let _ = writer.flush();
+            }
+            Destination::File(file) => return file.abandon(self.bytes),
+            Destination::Fifo(_, fifo) => fifo.abandon(),
+            Destination::Service(_) => {}
         }
-        let flushed = self.flush().is_ok();
-        if let Destination::File { writer, emptied, .. } = &mut self.to
-            && *emptied
-            && (!flushed || self.bytes == 0)
-        {
-            // A failed flush may have written part of a packet, and so may the service.
-            self.bytes = whole_packets(writer.get_ref());
-            let _ = writer.get_ref().set_len(self.bytes);
-        }
-        if self.bytes != 0 {
-            // If it fails, the trace stays under its temporary name.
-            let _ = self.put_in_place();
-        }
-        let Destination::File { writer, path, created, .. } = self.to else { return self.bytes };
-        let (file, _) = writer.into_parts();
-        let is_empty =
-            file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0);
-        if created && is_empty {
-            let _ = std::fs::remove_file(&path);
-        }
-        self.bytes
+        Kept::Nothing
     }
-}
 
-impl Output {
     /// Calls [`abandon`](Self::abandon), and adds to `failure` what is kept.
     #[must_use]
     pub fn abandoned(self, failure: Failure) -> Failure {
-        let (name, is_file) = (self.name(), self.is_file());
-        match self.abandon() {
-            0 => failure,
-            bytes if is_file => Failure {
-                text: format!("{failure}; {bytes} bytes of whole packets are in {name}"),
-                ..failure
-            },
-            _ => failure,
-        }
+        let name = self.name();
+        let text = match self.abandon() {
+            Kept::Nothing => return failure,
+            Kept::Packets(bytes) => {
+                format!("{failure}; {bytes} bytes of whole packets are in {name}")
+            }
+            Kept::StillOpen => {
+                format!("{failure}; the service still has {name} open, and writes the rest")
+            }
+        };
+        Failure { text, ..failure }
     }
 }
 
-fn refuse_terminal(file: &impl IsTerminal) -> Result<(), Failure> {
-    if file.is_terminal() {
-        let text = "a trace is binary: not written to a terminal (name a file with -o)";
-        return Err(Failure::new(text));
-    }
-    Ok(())
-}
-
-/// Locks a file that a trace is written to, so that no other recording writes into it. The lock lasts until
-/// every copy of the descriptor is closed, also one that a service was lent.
-fn lock(file: &File, name: &Path) -> Result<(), Failure> {
-    // Devices are shared, and some file systems have no locks.
-    let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-    if is_file && flock(file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
-        let text = format!("cannot write {}: another recording writes to it", console::name(name));
-        return Err(Failure::new(text));
-    }
-    Ok(())
-}
-
-fn options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).mode(0o600);
-    options
-}
-
-fn create(path: &Path) -> io::Result<File> {
-    options().create_new(true).open(path)
-}
-
-fn empty(file: &File, emptied: &mut bool) -> io::Result<()> {
-    // Pipes and devices have no length.
-    if !*emptied && file.metadata()?.is_file() {
-        file.set_len(0)?;
-    }
-    *emptied = true;
-    Ok(())
+/// Whether stdout is a pipe or a file, and `is` holds for it.
+fn is_stdout(is: impl FnOnce(&Metadata) -> bool) -> bool {
+    let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    stdout.and_then(|file| file.metadata()).is_ok_and(|stdout| {
+        let kind = stdout.file_type();
+        !kind.is_char_device() && !kind.is_block_device() && is(&stdout)
+    })
 }
 
 /// The size of a trace.

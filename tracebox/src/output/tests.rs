@@ -40,7 +40,7 @@ fn an_empty_file_of_ours_goes_away() {
     let path = directory.path().join("trace");
     let output = open(&path);
     assert!(path.exists());
-    assert_eq!(output.abandon(), 0);
+    assert_eq!(output.abandon(), Kept::Nothing);
     assert!(!path.exists());
 }
 
@@ -63,7 +63,7 @@ fn whole_packets_are_kept() {
     let path = directory.path().join("trace");
     let mut output = open(&path);
     output.write_packet(b"\x0a\x03abc").unwrap();
-    assert_eq!(output.abandon(), 5);
+    assert_eq!(output.abandon(), Kept::Packets(5));
     assert_eq!(read(&path), b"\x0a\x03abc");
 }
 
@@ -77,7 +77,7 @@ fn what_the_service_wrote_is_measured_and_cut_to_whole_packets() {
     assert_eq!(output.measure(), Some(13));
     let not_searched = output.search(LossScanner::default(), |_| true).unwrap_err();
     assert!(not_searched.is_failure && not_searched.why.starts_with("it cannot be read: "));
-    output.abandon();
+    assert_eq!(output.abandon(), Kept::Packets(8));
     assert_eq!(read(&path), b"\x0a\x03abc\x0a\x01d");
 }
 
@@ -182,4 +182,62 @@ fn what_cannot_be_searched() {
     assert!(nowhere.is_failure && nowhere.why.contains("No such file"), "{nowhere:?}");
     let device = search(open(Path::new("/dev/null")));
     assert_eq!(device, NotSearched::impossible("its output is no regular file"));
+}
+
+/// A part of a copy is worth less than an older copy.
+#[test]
+fn a_copy_that_fails_leaves_the_older_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    let names = || std::fs::read_dir(directory.path()).unwrap().count();
+    std::fs::write(&path, "an older copy").unwrap();
+    let copy = || {
+        let mut copy = Output::replace(path.as_os_str(), false, true).unwrap();
+        copy.write_packet(b"\x0a\x03abc").unwrap();
+        copy
+    };
+    assert_eq!(copy().abandoned(Failure::new("no")).text, "no");
+    assert_eq!((read(&path), names()), (b"an older copy".to_vec(), 1));
+
+    // It is whole, but cannot be renamed.
+    let mut refused = copy();
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    refused.finish().unwrap_err();
+    assert_eq!(refused.abandoned(Failure::new("no")).text, "no");
+    assert_eq!(names(), 1, "nothing stays under another name");
+}
+
+#[test]
+fn a_file_that_the_service_still_writes_is_not_cut() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace");
+    let mut output = open(&path);
+    let mut service = File::from(output.lend().unwrap().unwrap());
+    service.write_all(b"\x0a\x03a").unwrap();
+    let failure = output.abandoned(Failure::new("no"));
+    assert!(failure.text.starts_with("no; the service still has "), "{failure}");
+    service.write_all(b"bc").unwrap();
+    assert_eq!(read(&path), b"\x0a\x03abc");
+}
+
+#[test]
+fn a_link_to_a_file_that_does_not_exist() {
+    let directory = tempfile::tempdir().unwrap();
+    let (link, path) = (directory.path().join("link"), directory.path().join("trace"));
+    std::os::unix::fs::symlink("trace", &link).unwrap();
+    open(&link).abandon();
+    assert!(link.is_symlink() && !path.exists());
+    for follow in [false, true] {
+        let mut output = match follow {
+            false => open(&link),
+            true => Output::replace(link.as_os_str(), false, true).unwrap(),
+        };
+        output.write_packet(b"\x0a\x00").unwrap();
+        output.finish().unwrap();
+        assert_eq!(read(&path), b"\x0a\x00");
+        assert!(link.is_symlink());
+        std::fs::remove_file(&path).unwrap();
+    }
+    Output::open(link.as_os_str(), true).unwrap_err();
 }

@@ -72,10 +72,8 @@ fn run(name: &str, words: &[OsString], program: Program) -> Ending {
         misread_arguments::refuse_programs(request)?;
         misread_arguments::refuse_command(words, request)?;
     }
-    if program == Program::Tracebox
-        && !matches!(plan, Plan::Version | Plan::ResetGuardrails | Plan::Record(_))
-    {
-        let text = "this asks a running service: use `tracebox perfetto` with these options";
+    if program == Program::Tracebox && needs_running_service(&plan) {
+        let text = "this needs a running service: use `tracebox perfetto` with these options";
         return Err(Failure::new(text));
     }
     match plan {
@@ -98,6 +96,15 @@ fn run(name: &str, words: &[OsString], program: Program) -> Ending {
             }
             record(&request, service)
         }
+    }
+}
+
+/// Whether `plan` makes no sense with a service that ends with the program.
+fn needs_running_service(plan: &Plan) -> bool {
+    match plan {
+        Plan::Version | Plan::ResetGuardrails => false,
+        Plan::Record(request) => request.detach.is_some(),
+        _ => true,
     }
 }
 

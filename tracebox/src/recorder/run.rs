@@ -39,8 +39,8 @@ impl Recorder<'_> {
     pub fn open_output(&self) -> Result<Output, Failure> {
         let no_clobber = self.request.no_clobber;
         match (&self.request.out, &self.config.output_path) {
-            (Some(path), _) if self.request.detach.is_some() => {
-                Output::open_to_leave(path, no_clobber)
+            (Some(path), _) if self.config.write_into_file == Some(true) => {
+                Output::open_for_service(path, no_clobber, self.request.detach.is_some())
             }
             (Some(path), _) => Output::open(path, no_clobber),
             (None, path) => Ok(Output::of_service(Path::new(path.as_deref().unwrap_or_default()))),
@@ -69,14 +69,20 @@ impl Recorder<'_> {
         delay_start(&mut consumer, self.config)?;
 
         let mut session = TracingSession::begin(&mut consumer, self.config, output, options)?;
-        if !matches!(host, ServiceHost::Running) {
+        if output.replaces_later() || !matches!(host, ServiceHost::Running) {
             // It costs little in this process, and a refused session is not announced.
             session.wait_until_accepted()?;
         }
-        control.handle_session_begin()?;
         if let Some(key) = &self.request.detach {
-            return detach(&mut consumer, key).map(|()| None);
+            control.handle_session_begin()?;
+            detach(&mut consumer, key)?;
+            // Without its file, the session ends with this consumer.
+            put_in_place(output).inspect_err(|_| drop(consumer.attach(key)))?;
+            console::log(&format!("Session detached: --attach={key} takes it over"));
+            return Ok(None);
         }
+        put_in_place(output)?;
+        control.handle_session_begin()?;
         self.leave_terminal(&mut session)?;
         session.wait(self.interrupts, control)?;
         let options = ReadOptions {
@@ -182,10 +188,7 @@ fn delay_start(consumer: &mut Consumer, config: &TraceConfig) -> Result<(), Fail
 
 /// Leaves the session of `consumer`, which has just begun, under `key`.
 fn detach(consumer: &mut Consumer, key: &str) -> Result<(), Failure> {
-    let Err(error) = consumer.detach(key) else {
-        console::log(&format!("Session detached: --attach={key} takes it over"));
-        return Ok(());
-    };
+    let Err(error) = consumer.detach(key) else { return Ok(()) };
     // If the service has refused the session, its reason is more useful than the refused detach.
     match (consumer.wait(Some(Duration::ZERO)), error) {
         (Err(refused), _) => Err(session_failure(refused)),
@@ -194,6 +197,12 @@ fn detach(consumer: &mut Consumer, key: &str) -> Result<(), Failure> {
         ))),
         (Ok(_), error) => Err(Failure::new(format_args!("session detach failed: {error}"))),
     }
+}
+
+/// The service writes to the file from now on, so the older one goes.
+fn put_in_place(output: &mut Output) -> Result<(), Failure> {
+    let name = output.name();
+    output.put_in_place().context(format_args!("cannot write {name}"))
 }
 
 /// Prints the result of a recording.

@@ -113,6 +113,7 @@ fn bad_words() {
         ("perfetto --nope", "unexpected argument '--nope'"),
         ("tracebox --nope", "unexpected argument '--nope'"),
         ("tracebox --query", "use `tracebox perfetto`"),
+        ("tracebox -t 1h -s 1mb -o x --detach=k", "use `tracebox perfetto`"),
         ("tracebox traced_relay", "not part of this version"),
         (
             "tracebox recrod -o x -- true",
@@ -173,6 +174,16 @@ fn files_that_may_not_grow() {
         let _traced = world.traced();
         let output = limited("perfetto -t 100ms -o trace").output().unwrap();
         crate::world::Ran::from(output).failed(1, "File too large");
+
+        world.write("c", &format!("{ENDLESS} unique_session_name: 's'"));
+        let mut session = world.start("perfetto -c c --txt -o session");
+        session.wait_for_sessions(&world, 1);
+        world.write("copy", "an older copy");
+        let output = limited("perfetto --clone-by-name s -o copy").output().unwrap();
+        let ran = crate::world::Ran::from(output).failed(1, "File too large");
+        assert!(!ran.stderr.contains("whole packets"), "{ran:?}");
+        assert_eq!(std::fs::read(world.path("copy")).unwrap(), b"an older copy");
+        assert!(!world.has_hidden_files(), "no part is left");
     }
     let mut traced = world.spawn(limited("traced"));
     traced.read_until("listening on");

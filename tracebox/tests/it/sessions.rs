@@ -1,9 +1,12 @@
 //! Sessions that another consumer uses: detached, attached, cloned.
 
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
 use protos::TracePacketData;
 use rustix::process::Signal;
 
-use crate::world::{Daemon, World, has, packets};
+use crate::world::{Daemon, Ran, World, has, packets};
 
 const RING: &str = "buffers { size_kb: 64 } data_sources { config { name: 'none' } }";
 
@@ -80,6 +83,40 @@ fn detach_needs_a_session_and_a_file() {
     assert!(!world.path("trace").exists());
 }
 
+/// The service is given the file before it can refuse the session.
+#[test]
+fn the_older_file_goes_when_the_session_is_accepted() {
+    let world = World::new();
+    let _traced = world.traced();
+    world.write("trace", "of another time");
+    std::fs::set_permissions(world.path("trace"), Permissions::from_mode(0o640)).unwrap();
+    symlink("trace", world.path("link")).unwrap();
+    world.write("c", &into_file());
+    world.run("perfetto --detach=k -c c --txt -o first").good();
+    let is_older = || std::fs::read(world.path("trace")).unwrap() == b"of another time";
+    world.run("perfetto --detach=k -c c --txt -o trace").failed(1, "under \"k\" already");
+    assert!(is_older());
+    world.write("refused", &into_file().replace("name: 'none'", "target_buffer: 9"));
+    for line in ["", " --detach=other", " -d"] {
+        let line = format!("perfetto -c refused --txt -o trace{line}");
+        world.run(&line).failed(1, "service error: ");
+        assert!(is_older(), "{line}");
+    }
+    assert!(!world.has_hidden_files());
+
+    world.run("perfetto --attach=k --stop").good();
+    world.run("perfetto --detach=k -c c --txt -o link").good();
+    assert!(!is_older());
+    world.run("perfetto --attach=k --stop").good();
+    assert!(has(&world.packets("trace"), is_config));
+    world.write("c", &format!("{} duration_ms: 100", into_file()));
+    world.run("perfetto -c c --txt -o link").good();
+    assert!(has(&world.packets("trace"), is_config));
+    let mode = std::fs::metadata(world.path("trace")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    assert!(world.path("link").is_symlink() && !world.has_hidden_files());
+}
+
 #[test]
 fn cloned_by_name_and_id() {
     let world = World::new();
@@ -142,7 +179,7 @@ fn bug_reports() {
     ];
     // In a directory that all users can write to, the name may be a link.
     world.write("precious", "precious");
-    std::os::unix::fs::symlink(world.path("precious"), world.path("systrace.pftrace")).unwrap();
+    symlink(world.path("precious"), world.path("systrace.pftrace")).unwrap();
     world.run("perfetto --save-for-bugreport --no-clobber").failed(1, "File exists");
     world.run("perfetto --save-for-bugreport").good();
     assert_eq!(name_of_session(&world, "systrace.pftrace"), "nine");
@@ -155,5 +192,30 @@ fn bug_reports() {
     for session in sessions {
         session.signal(Signal::INT);
         session.end().good();
+    }
+}
+
+/// In `/tmp`, nobody can replace the file of another user.
+#[test]
+fn bug_reports_of_two_users() {
+    let are_two = !skip::without_root("bug_reports_of_two_users, of another user");
+    let world = World::new();
+    let start = |line: &str| world.spawn(world.command_of_nobody(line));
+    let mut traced = start("tracebox traced");
+    traced.read_until("listening on");
+    world.write("c", &format!("{RING} bugreport_score: 5"));
+    let mut session = start("tracebox perfetto -c c --txt -o trace");
+    session.wait_for_sessions(&world, 1);
+    std::fs::create_dir(world.path("shared")).unwrap();
+    std::fs::set_permissions(world.path("shared"), Permissions::from_mode(0o1777)).unwrap();
+    world.write("shared/systrace.pftrace", "of the other user");
+    for option in ["--save-for-bugreport", "--save-all-for-bugreport"] {
+        let mut command = world.command_of_nobody(&format!("tracebox perfetto {option}"));
+        let ran: Ran = command.env("TMPDIR", world.path("shared")).output().unwrap().into();
+        ran.good();
+        let name = if are_two { "systrace_1.pftrace" } else { "systrace.pftrace" };
+        assert!(has(&world.packets(&format!("shared/{name}")), is_config));
+        let names = std::fs::read_dir(world.path("shared")).unwrap();
+        assert_eq!(names.count(), if are_two { 2 } else { 1 });
     }
 }

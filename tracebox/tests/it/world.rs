@@ -174,6 +174,12 @@ impl World {
         path
     }
 
+    /// Whether there is a file beside another one, which it was to replace.
+    pub fn has_hidden_files(&self) -> bool {
+        let mut files = std::fs::read_dir(self.path("")).unwrap();
+        files.any(|file| file.unwrap().file_name().as_encoded_bytes().starts_with(b"."))
+    }
+
     /// The packets of a trace file, which must be whole.
     pub fn packets(&self, name: &str) -> Vec<TracePacket> {
         packets(&std::fs::read(self.path(name)).unwrap())

@@ -1,8 +1,11 @@
 //! Copies of running sessions: of one that the command line names, and of those with a bugreport_score.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use protos::{CloneSessionRequest, CloneSessionRequestSelector, TracingServiceStateTracingSession};
+use rustix::process::geteuid;
 
 use crate::console;
 use crate::failure::{EXIT_INTERRUPTED, EXIT_LOST, Ending, Failure};
@@ -81,18 +84,21 @@ fn write(
 /// `--save-for-bugreport` and `--save-all-for-bugreport`.
 pub(super) fn save(plan: SaveRequest) -> Ending {
     let interrupts = InterruptQueue::catch_signals()?;
+    let folder = std::env::temp_dir();
+    let is_taken = |name: &str| is_of_another_user(&folder.join(name));
     let save_one = |session: u64, name: &str| {
-        let path = std::env::temp_dir().join(name);
+        let path = folder.join(name);
         // Other users can write to this directory: a link with that name is not followed.
         let output = Output::replace(path.as_os_str(), plan.no_clobber, false)?;
         let selector = Some(CloneSessionRequestSelector::SessionId(session));
         write(CloneSessionRequest { selector, ..purpose(true) }, output, &interrupts, plan.strict)
     };
     if !plan.all {
-        return save_one(BEST_FOR_BUGREPORT, BUGREPORT_NAME).map(|()| 0);
+        let name = unique(BUGREPORT_NAME, |name| !is_taken(name));
+        return save_one(BEST_FOR_BUGREPORT, &name).map(|()| 0);
     }
     let state = connect()?.query_service_state(true).map_err(request_failure)?;
-    let sessions = ranked(state.tracing_sessions);
+    let sessions = ranked(state.tracing_sessions, is_taken);
     if sessions.is_empty() {
         console::log("No session with a bugreport_score runs: nothing to save");
     }
@@ -123,8 +129,21 @@ struct SessionToSave {
     file_name: String,
 }
 
-/// The started sessions with a score, the highest first.
-fn ranked(sessions: Vec<TracingServiceStateTracingSession>) -> Vec<SessionToSave> {
+/// Whether `path` is a file of another user that this user may not replace: in `/tmp`, users remove only what is
+/// theirs.
+fn is_of_another_user(path: &Path) -> bool {
+    let user = geteuid();
+    let folder = path.parent().map(Path::metadata);
+    let (Ok(file), Some(Ok(folder))) = (path.symlink_metadata(), folder) else { return false };
+    let is_sticky = folder.mode() & 0o1000 != 0;
+    is_sticky && !user.is_root() && ![file.uid(), folder.uid()].contains(&user.as_raw())
+}
+
+/// The started sessions with a score, the highest first. No file has a name that is taken.
+fn ranked(
+    sessions: Vec<TracingServiceStateTracingSession>,
+    is_taken: impl Fn(&str) -> bool,
+) -> Vec<SessionToSave> {
     let mut wanted: Vec<_> = sessions
         .into_iter()
         .filter(|session| {
@@ -136,11 +155,11 @@ fn ranked(sessions: Vec<TracingServiceStateTracingSession>) -> Vec<SessionToSave
         })
         .collect();
     wanted.sort_by_key(|&(id, score, _)| (std::cmp::Reverse(score), id));
-    let mut names = BTreeSet::new();
+    let mut names = BTreeSet::<String>::new();
     let sessions = wanted.into_iter().map(|(id, score, name)| SessionToSave {
         id,
         score,
-        file_name: unique(&file_name(name), &mut names),
+        file_name: unique(&file_name(name), |name| !is_taken(name) && names.insert(name.into())),
     });
     sessions.collect()
 }
@@ -152,15 +171,15 @@ fn file_name(name: Option<String>) -> String {
         .unwrap_or_else(|| BUGREPORT_NAME.into())
 }
 
-/// `a.pftrace`, and `a_1.pftrace` if that is taken.
-fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
+/// The first of `a.pftrace`, `a_1.pftrace` and so on that is free.
+fn unique(name: &str, mut is_free: impl FnMut(&str) -> bool) -> String {
     let (stem, extension) = match name.rsplit_once('.') {
         Some((stem, extension)) if !stem.is_empty() => (stem, format!(".{extension}")),
         _ => (name, String::new()),
     };
     let mut unique = name.to_owned();
     for number in 1.. {
-        if taken.insert(unique.clone()) {
+        if is_free(&unique) {
             break;
         }
         unique = format!("{stem}_{number}{extension}");

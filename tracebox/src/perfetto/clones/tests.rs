@@ -9,7 +9,7 @@ fn who_is_saved_under_which_name() {
         bugreport_filename: name.map(str::to_owned),
         ..TracingServiceStateTracingSession::default()
     };
-    let found = ranked(vec![
+    let sessions = vec![
         session(1, Some(5), "STARTED", None),
         session(2, Some(9), "STARTED", None),
         session(3, Some(0), "STARTED", None),
@@ -20,18 +20,19 @@ fn who_is_saved_under_which_name() {
         session(8, Some(1), "STARTED", Some("mine")),
         session(9, Some(1), "STARTED", Some("..")),
         session(10, Some(1), "STARTED", Some("")),
-    ]);
+    ];
+    let found = ranked(sessions, |name| name == "systrace_1.pftrace");
     let found: Vec<_> = found.iter().map(|it| (it.id, it.file_name.as_str())).collect();
     assert_eq!(
         found,
         [
             (2, "systrace.pftrace"),
-            (1, "systrace_1.pftrace"),
-            (6, "systrace_2.pftrace"),
+            (1, "systrace_2.pftrace"),
+            (6, "systrace_3.pftrace"),
             (7, "mine"),
             (8, "mine_1"),
-            (9, "systrace_3.pftrace"),
-            (10, "systrace_4.pftrace"),
+            (9, "systrace_4.pftrace"),
+            (10, "systrace_5.pftrace"),
         ]
     );
 }
