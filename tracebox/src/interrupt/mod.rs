@@ -4,6 +4,7 @@
 //! wakes the consumer. If nothing takes a second signal out of the queue, because the recorder is blocked in
 //! a write or waits for a service that hangs, the signal thread ends the program.
 
+use std::collections::BTreeMap;
 use std::process::ExitStatus;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -41,24 +42,38 @@ pub const INTERRUPTED_AGAIN: &str = "interrupted again, the trace is not complet
 #[derive(Debug, Default)]
 pub struct SignalCounter {
     count: u32,
-    last: Option<Instant>,
+    /// When each signal, by its number, was counted last.
+    last: BTreeMap<i32, Instant>,
 }
 
 impl SignalCounter {
-    /// Counts a signal that came at `now`. `None`: it is the same as the last one.
-    pub fn count(&mut self, now: Instant) -> Option<u32> {
-        if self.last.is_some_and(|last| now.saturating_duration_since(last) < SAME_SIGNAL) {
-            return None;
-        }
-        self.last = Some(now);
+    /// Counts a signal that came at `now`. `None`: it is the same as the last one, whatever its number: who ends a
+    /// session of a user sends SIGTERM and SIGHUP at once.
+    pub fn count(&mut self, signal: Signal, now: Instant) -> Option<u32> {
+        let is_same = self.last.values().any(|last| is_soon(*last, now));
+        (!is_same).then(|| self.add(signal, now))
+    }
+
+    /// As [`count`](Self::count) for a command, which tells signals apart: only one of the same number is the same.
+    pub fn count_each(&mut self, signal: Signal, now: Instant) -> Option<u32> {
+        let is_same = self.last.get(&signal.as_raw()).is_some_and(|last| is_soon(*last, now));
+        (!is_same).then(|| self.add(signal, now))
+    }
+
+    fn add(&mut self, signal: Signal, now: Instant) -> u32 {
+        self.last.insert(signal.as_raw(), now);
         self.count += 1;
-        Some(self.count)
+        self.count
     }
 
     /// Counts from 1 again. A signal soon after the last one still counts as the same.
     pub fn restart(&mut self) {
         self.count = 0;
     }
+}
+
+fn is_soon(last: Instant, now: Instant) -> bool {
+    now.saturating_duration_since(last) < SAME_SIGNAL
 }
 
 /// The queue of interruptions.
@@ -145,7 +160,7 @@ impl InterruptQueue {
                 };
                 let now = Instant::now();
                 from_thread.send(Interrupt::Signal(signal, now));
-                let again = counter.count(now).is_some_and(|count| count > 1);
+                let again = counter.count(signal, now).is_some_and(|count| count > 1);
                 if again && !from_thread.pending.wait_until_empty(QUEUE_TIMEOUT) {
                     console::log(INTERRUPTED_AGAIN);
                     std::process::exit(EXIT_INTERRUPTED.into());

@@ -121,8 +121,8 @@ impl Control for Foreground {
     }
 
     fn handle_interrupt(&mut self, interrupt: Interrupt) -> Action {
-        let Interrupt::Signal(_, at) = interrupt else { return Action::Continue };
-        match self.signals.count(at) {
+        let Interrupt::Signal(signal, at) = interrupt else { return Action::Continue };
+        match self.signals.count(signal, at) {
             None => Action::Continue,
             Some(1) => {
                 console::log("Interrupted: stopping, the trace will be written");

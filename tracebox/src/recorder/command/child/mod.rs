@@ -147,20 +147,24 @@ impl Child {
                 self.pass_on(signal, pid, now);
                 Action::Continue
             }
-            CommandState::Exited(_) | CommandState::Never => match self.signals.count(now) {
-                None => Action::Continue,
-                Some(1) => {
-                    console::log("Interrupted: the command has ended, the trace will be written");
-                    Action::Continue
+            CommandState::Exited(_) | CommandState::Never => {
+                match self.signals.count(signal, now) {
+                    None => Action::Continue,
+                    Some(1) => {
+                        console::log(
+                            "Interrupted: the command has ended, the trace will be written",
+                        );
+                        Action::Continue
+                    }
+                    Some(_) => abort(INTERRUPTED_AGAIN),
                 }
-                Some(_) => abort(INTERRUPTED_AGAIN),
-            },
+            }
         }
     }
 
     /// Passes a signal on. A terminal sends its Ctrl-C to the command by itself: it is in the same group.
     fn pass_on(&mut self, signal: Signal, pid: Pid, now: Instant) {
-        let Some(count) = self.signals.count(now) else { return };
+        let Some(count) = self.signals.count_each(signal, now) else { return };
         let signal = match count {
             1 if signal == Signal::INT && in_foreground() => return,
             1 | 2 => signal,

@@ -19,7 +19,7 @@ fn a_second_signal_after_the_command_ends_the_writing_of_the_trace() {
     let start = Instant::now();
     let at = |second| start + Duration::from_secs(second);
     // The command got this one.
-    child.signals.count(at(0));
+    child.signals.count_each(Signal::INT, at(0));
     let exit = Interrupt::CommandExited(ExitStatus::from_raw(0));
     assert!(matches!(child.handle_interrupt(exit), Action::Stop));
     // They count from when they came, however late they are handled.
