@@ -1,6 +1,8 @@
 //! The sockets of the service, and who listens there: what the kernel says, without a connection.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use rustix::fs::Access;
@@ -8,7 +10,7 @@ use tracing_core::os::process::effective_uid;
 use tracing_core::os::socket::Address;
 
 use super::super::facts::{Process, Socket};
-use super::files::{may, owner, process, text};
+use super::files::{may, owner, process};
 
 /// The flag of a socket that listens, `__SO_ACCEPTCON`.
 const LISTENS: u32 = 1 << 16;
@@ -22,7 +24,7 @@ pub(super) fn read(address: &OsStr) -> Socket {
     };
     let shown = address.to_string();
     let path = shown.strip_prefix('@').is_none().then(|| Path::new(&shown));
-    let inodes = listening(&text("/proc/net/unix"), &shown);
+    let inodes = listening(Path::new("/proc/net/unix"), &shown);
     let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|name| !name.is_empty());
     let mut socket = Socket {
         trusted_by: variable_of(&shown).filter(|variable| !is_set(variable)),
@@ -47,15 +49,18 @@ pub(super) fn variable_of(address: &str) -> Option<&'static str> {
     }
 }
 
-/// Inodes of the sockets that listen at a name, in the text of `/proc/net/unix`.
-pub(super) fn listening(table: &str, name: &str) -> Vec<u64> {
-    let inode = |line: &str| {
+/// Inodes of the sockets that listen at a name, in a file such as `/proc/net/unix`.
+pub(super) fn listening(table: &Path, name: &str) -> Vec<u64> {
+    let inode = |line: Vec<u8>| {
+        let line = String::from_utf8_lossy(&line);
         let mut fields = line.split_ascii_whitespace();
         let flags = u32::from_str_radix(fields.nth(3)?, 16).ok()?;
         let inode = fields.nth(2)?.parse().ok()?;
         (flags & LISTENS != 0 && fields.next()? == name).then_some(inode)
     };
-    table.lines().filter_map(inode).collect()
+    // A busy machine has megabytes of lines, in any order.
+    let lines = File::open(table).into_iter().flat_map(|file| BufReader::new(file).split(b'\n'));
+    lines.map_while(Result::ok).filter_map(inode).collect()
 }
 
 /// The processes that have one of these sockets open, as far as this user may see that.

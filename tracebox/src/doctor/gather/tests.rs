@@ -16,10 +16,19 @@ fn sockets_that_listen() {
         0: 00000003 00000000 00000000 0001 03 18 /run/perfetto/a.sock\n\
         0: 00000002 00000000 00010000 0001 01 19 @abstract\n\
         0: 00000003 00000000 00010000 0001 03 20\n";
-    assert_eq!(listening(table, "/run/perfetto/a.sock"), [17]);
-    assert_eq!(listening(table, "@abstract"), [19]);
-    assert!(listening(table, "/run/perfetto/b.sock").is_empty());
-    assert!(listening("", "").is_empty());
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("unix");
+    std::fs::write(&path, table).unwrap();
+    let at = |name: &str| listening(&path, name);
+    assert_eq!(at("/run/perfetto/a.sock"), [17]);
+    assert_eq!(at("@abstract"), [19]);
+    assert!(at("/run/perfetto/b.sock").is_empty());
+    // A machine may have a hundred thousand, in any order.
+    let others = "0: 00000003 00000000 00000000 0001 03 20\n".repeat(100_000);
+    std::fs::write(&path, format!("{others}{table}")).unwrap();
+    assert_eq!(at("/run/perfetto/a.sock"), [17]);
+    std::fs::remove_file(&path).unwrap();
+    assert!(at("").is_empty());
 }
 
 /// The addresses where clients look whose service it is (`tracing_core::os::socket`).
