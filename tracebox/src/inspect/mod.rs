@@ -32,6 +32,9 @@ const EXIT_UNREADABLE: u8 = 2;
 /// Findings that JSON lists. All are counted.
 const JSON_FINDINGS_MAX: usize = 10_000;
 
+/// Bytes of the paths of tracks that JSON lists. The findings behind them are counted.
+const JSON_PATHS_BYTES_MAX: usize = 4 << 20;
+
 /// Findings of one kind that are printed as lines. All are counted.
 const LINES_MAX: u64 = 10;
 
@@ -64,7 +67,7 @@ struct LintArgs {
 /// Counts packets by kind and sequence, losses, and slices by name
 #[derive(Parser, Debug)]
 #[command(name = "stats", disable_help_subcommand = true)]
-#[command(after_help = "Exit code: 0, or 2 if the file cannot be read to its end.")]
+#[command(after_help = "Exit code: 0, or 2 if the file, or a part of it, cannot be read.")]
 struct StatsArgs {
     /// The trace; - for stdin
     #[arg(value_name = "FILE")]
@@ -142,13 +145,15 @@ fn unfinished(failure: Failure) -> Failure {
 /// Writes the findings of a trace to `out`, as lines or as JSON.
 fn lint_to(out: &mut impl Write, input: impl Read, args: &LintArgs) -> (Report, io::Result<()>) {
     let mut written = Ok(());
-    let mut listed = Vec::new();
+    let (mut listed, mut path_bytes) = (Vec::new(), 0);
     let mut printed = BTreeMap::<Problem, u64>::new();
     let report = lint_within(input, MEMORY_MAX, |finding, tracks| {
         let path = || finding.track().and_then(|uuid| track_path(tracks, uuid));
         if args.json {
-            if listed.len() < JSON_FINDINGS_MAX {
-                listed.push((*finding, path()));
+            if listed.len() < JSON_FINDINGS_MAX && path_bytes < JSON_PATHS_BYTES_MAX {
+                let path = path();
+                path_bytes += path.as_ref().map_or(0, String::len);
+                listed.push((*finding, path));
             }
             return;
         }
@@ -224,7 +229,14 @@ fn report_json(report: &Report, listed: &[(Finding, Option<String>)]) -> String 
             json.text("name", Some(finding.problem.name()));
             let subject = finding.problem.subject();
             json.text("subject", Some(subject).filter(|subject| !subject.is_empty()));
-            json.scalar("value", Some(finding.value).filter(|_| !subject.is_empty()));
+            match subject {
+                "" => {}
+                // Programs that only have doubles would round these.
+                "track" | "flow" | "iid" | "time" => {
+                    json.text("value", Some(&finding.value.to_string()));
+                }
+                _ => json.scalar("value", Some(finding.value)),
+            }
             json.text("track", path.as_deref());
             json.text("advice", Some(finding.problem.advice()));
         });

@@ -91,6 +91,34 @@ fn findings_are_json() {
     assert!(!json.contains("\"subject\""), "{json}");
 }
 
+/// Uuids are random. Programs that only have doubles would round them.
+#[test]
+fn uuids_are_texts_in_json() {
+    // {timestamp: 1, trusted_packet_sequence_id: 1, track_event: {type: TYPE_COUNTER, track_uuid, counter_value: 1}}
+    let mut trace = b"\x0a\x16\x40\x01\x50\x01\x5a\x10\x48\x04\x58\xfe".to_vec();
+    trace.extend(b"\xff\xff\xff\xff\xff\xff\xff\xff\x01\xf0\x01\x01");
+    let json = text(&trace, true).1;
+    let uuid = u64::MAX - 1;
+    let shown = format!("\"subject\": \"track\",\n      \"value\": \"{uuid}\"");
+    assert!(json.contains(&shown), "{json}");
+    let json = text(b"\x0a\x02\x50\x01\x0a\x04\x50\x01\x68\x02", true).1;
+    assert!(json.contains("\"subject\": \"sequence\",\n      \"value\": 1,"), "{json}");
+}
+
+#[test]
+fn paths_of_tracks_have_a_bound_in_json() {
+    // {track_descriptor: {uuid: 7, name: "nnn..."}}
+    let mut trace = b"\x0a\x89\x20\xe2\x03\x85\x20\x08\x07\x12\x80\x20".to_vec();
+    trace.extend([b'n'; 4096]);
+    // {timestamp: 1, trusted_packet_sequence_id: 1, track_event: {type: TYPE_COUNTER, track_uuid: 7, counter_value: 1}}
+    let event = b"\x0a\x0d\x40\x01\x50\x01\x5a\x07\x48\x04\x58\x07\xf0\x01\x01";
+    trace.extend(event.repeat(1500));
+    let (report, json) = text(&trace, true);
+    assert_eq!(report.findings(), 1500);
+    let listed = json.matches("\"packet\": ").count();
+    assert!((1000..1100).contains(&listed), "{listed}");
+}
+
 #[test]
 fn a_broken_file_keeps_its_findings() {
     let (report, lines) = text(&[TRACE, b"\x0a\x05"].concat(), false);

@@ -508,7 +508,11 @@ const EVENTS_JSON: &[Block] = &[
 
 const EVENTS_EXIT: &[Block] = &[List(&[
     ("0", "All of the file was understood."),
-    ("1", "Something was not. What could be read is printed, and a line on stderr says why."),
+    (
+        "1",
+        "Something was not: events are left out, or the file cannot be read to its end. What could be read is \
+         printed, and lines on stderr say what is missing.",
+    ),
 ])];
 
 const EVENTS_EXAMPLES: &[Block] = &[
@@ -525,7 +529,9 @@ const LINT: &[Block] = &[Text(
     "*tracebox* *lint* reads a trace once and finds what its readers drop, refuse or confuse: events without a \
      sequence or a clock, unknown tracks, slices that cross, packets after a loss, and so on. Each finding is a \
      line with the packet, the byte, the severity (note, warning, error, fatal), a name and what to do. At most 64 \
-     findings of one packet are shown; all count. Memory does not depend on the length of the trace.",
+     findings of one packet are shown; all count. Memory does not depend on the length of the trace. *--json* lists \
+     the first 10,000 findings, or fewer if the paths of their tracks are long; the values of tracks, flows, iids \
+     and times are texts, because numbers of 64 bits lose digits in programs that only have doubles.",
 )];
 
 const LINT_EXIT: &[Block] = &[List(&[
@@ -545,7 +551,7 @@ const STATS: &[Block] = &[Text(
 const STATS_EXIT: &[Block] = &[List(&[
     ("0", "All of the file was counted."),
     ("1", "The command line is wrong."),
-    ("2", "The file cannot be read, or not to its end. One line says why."),
+    ("2", "The file cannot be read, or a part of it. The rest was counted, and one line says why."),
 ])];
 
 const SIMPLE_EXIT: &[Block] = &[List(&[

@@ -113,13 +113,16 @@ pub(super) fn run(args: &EventsArgs) -> Ending {
     }
 }
 
-/// Says what is not in the lines.
+/// Says what is not in the lines. What was lost before it came into the file is no failure.
 fn end(shown: &str, summary: Summary) -> Ending {
+    let mut is_whole = summary.unpaired == 0;
     for (problem, times) in &summary.problems {
-        if problem.severity() >= Severity::Error || *problem == Problem::SkippedCut {
+        let leaves_out = problem.severity() >= Severity::Error || *problem == Problem::LimitReached;
+        if leaves_out || *problem == Problem::SkippedCut {
             let (times, name, advice) = (count(*times, "time"), problem.name(), problem.advice());
             console::log(&format!("{shown}: {times} {name}: {advice}"));
         }
+        is_whole &= !leaves_out;
     }
     if summary.unpaired > 0 {
         let slices = count(summary.unpaired, "slice");
@@ -137,7 +140,8 @@ fn end(shown: &str, summary: Summary) -> Ending {
         _ => {}
     }
     match summary.error {
-        None => Ok(0),
+        None if is_whole => Ok(0),
+        None => Err(Failure::new(format_args!("{shown}: not all of it was understood"))),
         Some(error) => Err(Failure::new(format_args!("{shown}: {error}"))),
     }
 }

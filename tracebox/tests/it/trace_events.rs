@@ -92,10 +92,18 @@ fn what_is_wrong_in_a_file() {
     assert_eq!(ran.text().lines().count(), 5, "{ran:?}");
     ran.failed(1, "the trace is cut off; copy the whole file");
     std::fs::write(world.path("no_id"), b"\x0a\x06\x40\x05\x5a\x02\x48\x01").unwrap();
-    let ran = world.run("tracebox trace events no_id").good();
+    let ran = world.run("tracebox trace events no_id").failed(1, "no_id: not all of it was ");
     let lines: Vec<_> = ran.stderr.lines().collect();
-    assert!(lines[0].starts_with("no_id: 1 time track_event_missing_sequence_id: "), "{ran:?}");
-    assert!(lines[1].starts_with("no_id: no track events"), "{ran:?}");
+    assert!(lines[0].starts_with("no_id: 1 time track_event_missing_sequence_id: "), "{lines:?}");
+    assert!(lines[1].starts_with("no_id: no track events"), "{lines:?}");
+    // {timestamp: 1, trusted_packet_sequence_id: 1, track_event: {type: TYPE_INSTANT, categories: ["a"; 65]}}
+    let event = [b"\x48\x03".to_vec(), b"\xb2\x01\x01a".repeat(65)].concat();
+    let event = [b"\x40\x01\x50\x01\x5a\x86\x02".to_vec(), event].concat();
+    let packet = [b"\x0a\x8d\x02".to_vec(), event].concat();
+    std::fs::write(world.path("limit"), packet).unwrap();
+    let ran = world.run("tracebox trace events limit").failed(1, "limit: not all of it was ");
+    assert!(ran.stderr.starts_with("limit: 1 time limit_reached: "), "{ran:?}");
+    assert_eq!(ran.text().lines().count(), 1, "{ran:?}");
     world.write("text", "no trace");
     world.run("tracebox trace events text").failed(1, "text: packet 0 at 0: ");
     world.run("tracebox trace events nothing").failed(1, "cannot read nothing");

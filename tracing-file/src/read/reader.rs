@@ -69,6 +69,22 @@ impl<R: Read> TraceReader<R> {
         }
     }
 
+    /// Reads one packet, and goes on behind compressed ones that cannot be unpacked. `error` is the first error.
+    pub(crate) fn next_readable_packet(&mut self, error: &mut Option<ReadError>) -> bool {
+        loop {
+            match self.next_packet() {
+                Ok(is_there) => return is_there,
+                Err(found) => {
+                    let is_recoverable = found.is_recoverable();
+                    error.get_or_insert(found);
+                    if !is_recoverable {
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
     /// Checks of the last event beyond those that reading needs.
     pub(crate) fn check_body(&mut self) {
         if let Some(decoded) = &self.decoded {

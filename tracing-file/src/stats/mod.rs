@@ -121,7 +121,7 @@ pub struct Stats {
     pub lost: Option<Losses>,
     /// What the kernel lost of its events before they were read.
     pub kernel_lost: KernelLosses,
-    /// Why the rest of the file was not read.
+    /// The first error of the file. What is behind compressed packets that cannot be unpacked is counted.
     pub error: Option<ReadError>,
 }
 
@@ -151,14 +151,9 @@ pub fn stats(input: impl Read) -> Stats {
         numbers: BTreeMap::new(),
         stats: Stats::default(),
     };
-    counter.stats.error = loop {
-        match counter.reader.next_packet() {
-            Ok(true) => counter.packet(),
-            Ok(false) => break None,
-            Err(error) if error.is_recoverable() => {}
-            Err(error) => break Some(error),
-        }
-    };
+    while counter.reader.next_readable_packet(&mut counter.stats.error) {
+        counter.packet();
+    }
     let Counting { reader, mut slices, mut names, mut stats, .. } = counter;
     slices.finish(|outcome| count(&mut names, outcome.kind));
     stats.slices = names.into_iter().filter(|(_, slices)| slices.count > 0).collect();

@@ -117,6 +117,19 @@ fn a_broken_file_is_counted_up_to_its_error() {
     assert_eq!((stats.packets, stats.error.map(|error| error.place().packet)), (1, Some(1)));
 }
 
+#[cfg(feature = "compressed")]
+#[test]
+fn what_cannot_be_unpacked_is_an_error() {
+    let mut broken = crate::testing::zlib(b"\x0a\x02\x40\x01\x0a\x02\x40\x02");
+    // The first byte of the stream.
+    let at = broken.iter().position(|byte| *byte == 0x78).unwrap();
+    broken[at] ^= 0xff;
+    let bytes = [b"\x0a\x00", broken.as_slice(), broken.as_slice(), b"\x0a\x00"].concat();
+    let stats = stats(bytes.as_slice());
+    // The first error is told, and what is behind it counts.
+    assert_eq!((stats.packets, stats.error.map(|error| error.place().packet)), (2, Some(1)));
+}
+
 #[test]
 fn kinds_are_those_of_the_schema() {
     let fields = protos::TracePacket::DESCRIPTOR.fields.iter();

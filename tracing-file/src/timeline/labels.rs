@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::escape;
-use crate::limits::LABELS_BYTES_MAX;
+use crate::limits::{LABELS_BYTES_MAX, SHOWN_CHARS_MAX};
 use crate::read::{Track, TrackKind, Tracks};
 
 /// What stands for the place of an event on no track.
@@ -101,12 +101,12 @@ impl Label {
             parts.push(numbered(name.as_deref(), "tid", id));
         }
         let own = usize::from(self.is_counter);
-        let path = self.numbered_path().take(self.path.len().saturating_sub(own));
-        parts.extend(path.map(|name| plain(&name)));
-        if parts.is_empty() {
+        let levels = self.path.len().saturating_sub(own);
+        if parts.is_empty() && levels == 0 {
             return NOWHERE.into();
         }
-        parts.join(" / ")
+        let path = self.numbered_path().take(levels).map(|name| plain(&name));
+        joined(parts.into_iter().chain(path))
     }
 
     fn bytes(&self) -> usize {
@@ -118,6 +118,23 @@ impl Label {
 fn numbered(name: Option<&str>, what: &str, id: impl ToString) -> String {
     let name = name.filter(|name| !name.is_empty());
     format!("{} {}", name.map_or_else(|| what.into(), plain), id.to_string())
+}
+
+/// As much of a path as a line has room for. Each of its names may be as long as that.
+fn joined(parts: impl IntoIterator<Item = String>) -> String {
+    let mut path = String::new();
+    for (at, part) in parts.into_iter().enumerate() {
+        if at > 0 {
+            path.push_str(" / ");
+        }
+        path.push_str(&part);
+        if let Some((end, _)) = path.char_indices().nth(SHOWN_CHARS_MAX) {
+            path.truncate(end);
+            path.push('…');
+            break;
+        }
+    }
+    path
 }
 
 /// What stands for a name.
@@ -167,7 +184,7 @@ impl Twins {
 }
 
 /// A track for people, the outermost first: `app 1 / worker 7 / requests`. `None` if the trace says no more of it than
-/// its uuid. Tracks of one name and parent have the same path.
+/// its uuid. Tracks of one name and parent have the same path. Behind 4096 characters, `…` stands for the rest.
 ///
 /// ```
 /// use tracing_file::read::TraceReader;
@@ -194,7 +211,7 @@ pub fn track_path(tracks: &Tracks, uuid: u64) -> Option<String> {
     match label.name().filter(|_| label.is_counter) {
         None => (is_known && label.shown != unnamed(uuid)).then_some(label.shown),
         Some(name) if label.shown == NOWHERE => Some(plain(name)),
-        Some(name) => Some(format!("{} / {}", label.shown, plain(name))),
+        Some(name) => Some(joined([label.shown.clone(), plain(name)])),
     }
 }
 

@@ -26,7 +26,7 @@ impl Survey {
         let (mut start_ns, mut end_ns) = (u64::MAX, 0);
         let mut earliest = Earliest::new();
         let mut error = None;
-        while next_packet(&mut reader, &mut error) {
+        while reader.next_readable_packet(&mut error) {
             if let Some(event) = reader.event() {
                 let ns = event.timestamp_ns();
                 (start_ns, end_ns) = (start_ns.min(ns), end_ns.max(ns));
@@ -37,25 +37,6 @@ impl Survey {
         let problems = reader.counts().clone();
         let start_ns = start_ns.min(end_ns);
         Self { tracks: reader.into_tracks(), start_ns, end_ns, earliest, problems, error }
-    }
-}
-
-/// Reads a packet, and goes on behind compressed ones that cannot be unpacked. `error` is the first error.
-pub(super) fn next_packet(
-    reader: &mut TraceReader<impl Read>,
-    error: &mut Option<ReadError>,
-) -> bool {
-    loop {
-        match reader.next_packet() {
-            Ok(is_there) => return is_there,
-            Err(found) => {
-                let is_recoverable = found.is_recoverable();
-                error.get_or_insert(found);
-                if !is_recoverable {
-                    return false;
-                }
-            }
-        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::labels::Labels;
 use super::nesting::Nesting;
 use super::options::{Format, Options};
 use super::row::{Hashes, Key, Row, RowKind};
-use super::survey::{Survey, next_packet};
+use super::survey::Survey;
 use super::text::TextLines;
 use super::work::{PassBytes, Work, WorkLimits};
 pub use crate::limits::PASSES_MAX;
@@ -176,7 +176,7 @@ impl<'t, W: Write> Timeline<'t, W> {
         let mut reader = TraceReader::new(input);
         let (mut events, mut error) = (0, None);
         self.losses.clear();
-        while next_packet(&mut reader, &mut error) {
+        while reader.next_readable_packet(&mut error) {
             self.losses.extend(reader.loss());
             let (read, unpacked) = (reader.packets.bytes_read(), reader.packets.bytes_unpacked());
             self.work.set_pass(PassBytes { read, unpacked });

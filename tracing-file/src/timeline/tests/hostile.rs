@@ -1,6 +1,7 @@
 //! Files that want to keep the writer busy: what it looks at, unpacks and makes has limits.
 
 use super::*;
+use crate::limits::SHOWN_CHARS_MAX;
 use crate::testing::text_bytes;
 use crate::timeline::work::WorkLimits;
 use crate::timeline::writer::write_within;
@@ -105,4 +106,25 @@ fn what_is_unpacked_in_all_passes_has_a_limit() {
     assert_eq!(within(&bytes, &options, 1 << 30, all - file), None);
     let error = within(&bytes, &options, 1 << 30, all - file - 1).unwrap();
     assert!(error.starts_with("not all events are shown"), "{error}");
+}
+
+/// Each of 100 tracks below each other may have a name of 4096 characters.
+#[test]
+fn a_path_has_a_bound() {
+    let name = "\\001".repeat(4096);
+    let track = |uuid: u64| {
+        format!(
+            "packet {{ track_descriptor {{ uuid: {uuid} parent_uuid: {} name: '{name}' }} }}",
+            uuid - 1
+        )
+    };
+    let counter = "packet { track_descriptor { uuid: 99 parent_uuid: 98 name: 'c' counter {} } }";
+    let bytes = trace_bytes(&((1..99).map(track).collect::<String>() + counter));
+    let mut reader = TraceReader::new(bytes.as_slice());
+    while reader.next_packet().unwrap() {}
+    for uuid in [1, 2, 98, 99] {
+        let path = track_path(reader.tracks(), uuid).unwrap();
+        assert_eq!(path.chars().count(), SHOWN_CHARS_MAX + 1, "{uuid}");
+        assert!(path.starts_with("\\u0001\\u0001") && path.ends_with('…'));
+    }
 }
