@@ -3,6 +3,7 @@
 mod connection_log;
 
 use std::ffi::OsString;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
@@ -56,7 +57,8 @@ impl Sources {
     It waits for the service if there is none, and connects again when the service comes back.\n\
     When all data sources are registered, it writes 1 to the descriptor TRACED_PROBES_NOTIFY_FD, if that is set.")]
 struct Probes {
-    /// Go to the background when all data sources are registered, and print the process id
+    /// Go to the background when all data sources are registered, or after 10 s without a service, and print the
+    /// process id
     #[arg(long)]
     background: bool,
     /// Print the version
@@ -113,14 +115,18 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     }
     let interrupts = InterruptQueue::catch_signals()?;
     let mut notified = Ok(());
+    let (registered, is_registered) = mpsc::channel();
+    if args.background {
+        leave_later(is_registered)?;
+    }
     let ready = || {
+        // It fails after the wait.
+        let _ = registered.send(());
         if let Some(fd) = std::env::var_os("TRACED_PROBES_NOTIFY_FD") {
             notified = background::notify(fd, b"1").context("TRACED_PROBES_NOTIFY_FD");
         }
         if args.background {
-            // It needs no terminal: a failure to leave it does not matter.
-            let _ = background::leave();
-            background::tell(true);
+            leave();
         }
     };
     let stop = || {
@@ -141,6 +147,24 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
     ran.context("cannot run")?;
     notified?;
     Ok(0)
+}
+
+/// Leaves the terminal when the first process no longer waits, and no service has come: this one goes on waiting for
+/// it. Not if `registered` comes before, or its sender is dropped, which is the end.
+fn leave_later(registered: Receiver<()>) -> Result<(), Failure> {
+    let run = move || {
+        if registered.recv_timeout(START_WAIT) == Err(RecvTimeoutError::Timeout) {
+            leave();
+        }
+    };
+    let thread = std::thread::Builder::new().name("leave".into()).spawn(run);
+    thread.context("cannot start a thread").map(drop)
+}
+
+fn leave() {
+    // It needs no terminal: a failure to leave it does not matter.
+    let _ = background::leave();
+    background::tell(true);
 }
 
 fn log(line: &str) {

@@ -401,6 +401,22 @@ fn probes_say_that_they_wait_for_a_service() {
     }
 }
 
+/// A script may wait until nobody has its streams any more, and a terminal that closes ends no daemon.
+#[test]
+fn probes_in_the_background_wait_for_a_service() {
+    let world = World::new();
+    let ran = world.run("tracebox traced_probes --background").good();
+    let pid = Pid::from_raw(ran.text().trim().parse().unwrap()).unwrap();
+    assert!(ran.stderr.contains("waiting for one"), "{ran:?}");
+    assert_eq!(rustix::process::getsid(Some(pid)), Ok(pid));
+    let _traced = world.traced();
+    world.wait_for(|state| {
+        let mut names = state.data_sources.iter().filter_map(|of| of.ds_descriptor.as_ref());
+        names.any(|of| of.name.as_deref() == Some("linux.sys_stats"))
+    });
+    kill_process(pid, Signal::TERM).unwrap();
+}
+
 /// The kernel is reset by the first of the two processes, and what it could not reset is printed once.
 #[test]
 fn probes_in_the_background_reset_the_kernel_once() {
