@@ -19,7 +19,7 @@ use crate::console;
 use crate::failure::{Context, Failure};
 
 /// How long a service may take to close its copy of the file before the file counts as still open.
-const CLOSE_WAIT: Duration = Duration::from_secs(1);
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
 /// An open file.
 #[derive(Debug)]

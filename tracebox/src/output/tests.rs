@@ -241,3 +241,31 @@ fn a_link_to_a_file_that_does_not_exist() {
     }
     Output::open(link.as_os_str(), true).unwrap_err();
 }
+
+#[test]
+fn where_a_service_writes() {
+    let directory = tempfile::tempdir().unwrap();
+    let [path, first, second] =
+        ["trace", "first", "second"].map(|name| directory.path().join(name));
+    let open = |path: &Path| Output::open_for_service(path.as_os_str(), false, false).unwrap();
+    let lend = |output: &mut Output| {
+        let mut service = File::from(output.lend().unwrap().unwrap());
+        service.write_all(b"\x0a\x00").unwrap();
+    };
+    std::fs::write(&path, "old").unwrap();
+    let mut beside = open(&path);
+    lend(&mut beside);
+    assert!(beside.replaces_later());
+    assert_eq!(read(&path), b"old");
+    beside.put_in_place().unwrap();
+    assert_eq!((beside.measure(), read(&path)), (Some(2), b"\x0a\x00".to_vec()));
+
+    // Both names of a file lead to the trace.
+    std::fs::write(&first, "old").unwrap();
+    std::fs::hard_link(&first, &second).unwrap();
+    let mut itself = open(&first);
+    assert!(!itself.replaces_later());
+    assert_eq!(read(&first), b"old");
+    lend(&mut itself);
+    assert_eq!((read(&first), read(&second)), (b"\x0a\x00".to_vec(), b"\x0a\x00".to_vec()));
+}
