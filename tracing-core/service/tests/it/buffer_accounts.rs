@@ -326,7 +326,7 @@ fn a_clone_that_is_given_up_takes_nothing() {
 }
 
 /// Commits a chunk with a packet of each of these writers, and reads what came now and then, if there is a reader.
-fn write_each(
+pub(super) fn write_each(
     shell: &mut Shell,
     (producer, buffer): (&MockProducer, BufferId),
     writers: core::ops::Range<u16>,

@@ -115,8 +115,17 @@ fn wrong_pages_and_chunks_are_skipped_one_by_one() {
 
 #[test]
 fn chunks_by_value_of_all_lengths() {
+    use protos::TraceConfigBufferConfigExperimentalMode as Mode;
+    for mode in [None, Some(Mode::TRACE_BUFFER_V2)] {
+        let mut config = config(&["ds"]);
+        config.buffers[0].experimental_mode = mode;
+        chunks_by_value_of_all_lengths_into(config);
+    }
+}
+
+fn chunks_by_value_of_all_lengths_into(config: TraceConfig) {
     let mut shell = Shell::new();
-    let (producer, consumer) = recording(&mut shell, config(&["ds"]));
+    let (producer, consumer) = recording(&mut shell, config);
     let header = ChunkHeader {
         chunk: ChunkId::new(0),
         writer: WRITER,

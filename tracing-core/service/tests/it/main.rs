@@ -37,6 +37,7 @@ mod registry;
 mod reused_ids;
 mod rings;
 mod scrape_order;
+mod sequences;
 mod shared_memory;
 mod snapshot_hits;
 mod timers;

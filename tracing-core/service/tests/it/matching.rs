@@ -197,6 +197,27 @@ fn producers_of_others_are_matched_when_the_budget_is_used_up() {
     }
 }
 
+/// What is left for producers of users that used little has an end, too.
+#[test]
+fn there_is_an_end_of_what_is_left_for_others() {
+    let mut shell = Shell::new();
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    consumer.enable(&mut shell, with_filter(SLOW, 1), None);
+    assert_eq!(consumer.ended(&mut shell), None);
+    let register = |shell: &mut Shell, uid, len, times| {
+        let producer = MockProducer::connect(shell, &"a".repeat(len), peer(uid));
+        let before = shell.service.footprint().instances;
+        (0..times).for_each(|_| producer.register_name(shell, "ds"));
+        shell.service.footprint().instances - before
+    };
+    // A match takes about two million steps, of 64 million.
+    let of_one: usize = (0..20).map(|_| register(&mut shell, 42, 1000, 3)).sum();
+    assert!((30..40).contains(&of_one), "{of_one} matches");
+    // And about a million, of eight million.
+    let of_others: usize = (100..130).map(|uid| register(&mut shell, uid, 500, 1)).sum();
+    assert!((8..12).contains(&of_others), "{of_others} matches");
+}
+
 /// Each match of a slow expression is a turn of its own.
 #[test]
 fn one_request_does_not_match_many_slow_expressions_at_once() {

@@ -87,6 +87,24 @@ fn a_buffer_has_as_many_sequences_as_its_size_allows() {
     }
 }
 
+/// However large it is, a buffer of version 1 remembers 8 * 1024 sequences without chunks.
+#[test]
+fn a_large_buffer_remembers_so_many_sequences() {
+    const SIZE: usize = 48 << 20;
+    let mut buffer = TraceBuffer::new(SIZE, Policy::Ring, Version::V1).expect("memory");
+    let with_chunks = (SIZE / BYTES_PER_INDEX_ENTRY / SEQUENCE) as u32;
+    // One comes late if its sequence is known.
+    let late = |buffer: &mut TraceBuffer, writer| {
+        let before = buffer.stats().chunks_committed_out_of_order;
+        write_each(buffer, writer..writer + 1, 3);
+        buffer.stats().chunks_committed_out_of_order - before
+    };
+    write_each(&mut buffer, 0..with_chunks + 8 * 1024, 5);
+    assert_eq!(late(&mut buffer, 0), 1);
+    write_each(&mut buffer, with_chunks + 8 * 1024..with_chunks + 8 * 1024 + 2, 5);
+    assert_eq!(late(&mut buffer, 1), 0);
+}
+
 /// A clone copies all of the index in one turn, so it has a limit of its own, too.
 #[test]
 fn the_largest_buffer_has_a_limited_index() {

@@ -150,14 +150,14 @@ fn sequences_are_charged() {
 #[test]
 fn producers_of_sequences_are_charged() {
     let mut session = Paid::new(0);
-    for uid in 0..5000 {
+    for uid in 0..20_000 {
         let identity = Identity { uid, pid: None, machine_id: 0 };
         session.id(SequenceKey { identity, ..key(0) });
     }
     let Known { ids, owners } = &session.ids.own;
     let takes = ids.memory_bytes() + owners.memory_bytes();
     let charged = session.charge.bytes() + limits::SEQUENCES_PIECE_BYTES;
-    assert!(takes <= charged && takes > 5000 * 32, "{takes} of {charged}");
+    assert!(takes <= charged && takes > 20_000 * 32, "{takes} of {charged}");
 }
 
 /// A session whose user has no memory left forgets sequences, and has as many as are paid for.

@@ -41,6 +41,33 @@ fn sequences_without_chunks_are_forgotten_oldest_first() {
     }
 }
 
+/// To forget some, a buffer looks at all, so it does that less often if many have chunks.
+#[test]
+fn more_are_remembered_beside_many_sequences_with_chunks() {
+    const WITH_CHUNKS: u16 = 800;
+    let mut buffer = ring(256 * 1024);
+    for writer in 0..WITH_CHUNKS {
+        // They wait for a patch, so they are not read.
+        chunk(2, writer, 0).packet(20, 'a').flags(NEXT | PATCH).copy(&mut buffer);
+    }
+    let mut write = |writers: core::ops::Range<u16>, id, expected: &str| {
+        let writers: Vec<u16> = writers.collect();
+        for some in writers.chunks(100) {
+            for writer in some {
+                chunk(1, *writer, id).packet(20, 'a').copy(&mut buffer);
+            }
+            assert_eq!(losses(&mut buffer), vec![expected; some.len()].join(" "));
+        }
+    };
+    let max = EMPTY_SEQUENCES_V2_MAX as u16 + WITH_CHUNKS / 8;
+    write(0..max, 0, "a");
+    // One for each eight: nothing is forgotten yet, and chunk 1 of each is missed.
+    write(0..max, 2, "a=3");
+    write(max..max + 1, 0, "a");
+    write(max + 1..max + 2, 0, "a");
+    write(0..1, 4, "a");
+}
+
 #[test]
 fn any_ids() {
     let mut buffer = ring(16 * 1024);
