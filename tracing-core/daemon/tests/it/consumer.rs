@@ -14,6 +14,7 @@ use client::producer::{Producer, ProducerOptions};
 use client::write::BufferExhaustedPolicy;
 use daemon::in_process::InProcessService;
 use daemon::serve::service_config;
+use os::socket::Address;
 
 fn service() -> InProcessService {
     InProcessService::start(service_config("test").unwrap(), Box::new(|_, _| {})).unwrap()
@@ -139,4 +140,36 @@ fn configs_that_fit_into_no_request() {
         assert!(matches!(result, Err(ConsumerError::TooLong { .. })), "{result:?}");
     }
     consumer.enable_tracing(&config(), None).unwrap();
+}
+
+/// The queue of a service has no room when a client comes: it waits until the service takes a connection out of it.
+#[test]
+fn a_client_waits_for_room_in_a_full_queue() {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect};
+    let name = format!("full-queue-test-{}", std::process::id());
+    let at = SocketAddrUnix::new_abstract_name(name.as_bytes()).unwrap();
+    let socket = |flags| {
+        rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap()
+    };
+    let listener = socket(SocketFlags::CLOEXEC);
+    rustix::net::bind(&listener, &at).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let fill = || {
+        let client = socket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK);
+        connect(&client, &at).ok().map(|()| client)
+    };
+    let waiting: Vec<_> = std::iter::from_fn(fill).collect();
+    assert!(!waiting.is_empty());
+    let (coming, comes) = channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            comes.into_iter().for_each(|()| drop(rustix::net::accept(&listener).unwrap()))
+        });
+        // In one of these rounds at least, the client comes before there is room.
+        for _ in 0..20 {
+            coming.send(()).unwrap();
+            Consumer::connect(&Address::Abstract(name.clone().into())).unwrap();
+        }
+        drop(coming);
+    });
 }

@@ -219,3 +219,15 @@ fn what_waits_of_one_user_leaves_a_place_for_others() {
     drop((of_first, of_second));
     assert_eq!((accounts.waiting(), accounts.of_user(8).unwrap().refused), (0, Some(1)));
 }
+
+/// Where the memory of the service is not known, 64 MiB of all users may wait, and half of that of one.
+#[test]
+fn what_waits_has_a_limit_where_the_memory_is_not_known() {
+    let accounts = uncounted(0);
+    let one = 32 * MIB + WAITING_FREE_BYTES;
+    assert!(accounts.hold(7, one + 1).is_err());
+    let held = [7, 8].map(|uid| accounts.hold(uid, one).unwrap());
+    assert!(accounts.hold(9, WAITING_FREE_BYTES + 1).is_err());
+    drop(held);
+    assert!(accounts.hold(9, one).is_ok());
+}
