@@ -10,6 +10,7 @@ use super::span_table::{LiveSpan, SpanId};
 use crate::sequence::Spec;
 use crate::sequence::thread;
 
+#[derive(Clone, Copy)]
 struct Entered {
     id: SpanId,
     span: LiveSpan,
@@ -45,7 +46,14 @@ pub(super) fn enter(id: SpanId) {
     // Before the slice begins, so that no change is missed.
     let changes = span.slot.changes();
     let entry = Entered { id, span, begun: span.enter(), changes };
-    with_entered(|entered| entered.push(entry));
+    let is_kept = with_entered(|entered| {
+        entered.push(entry);
+        true
+    });
+    if !is_kept {
+        // Nothing would end the slice later.
+        end(&entry);
+    }
 }
 
 /// The span is left on the calling thread.

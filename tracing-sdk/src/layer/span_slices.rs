@@ -49,6 +49,7 @@ pub(super) enum Form {
 }
 
 /// A slice that a span has begun.
+#[derive(Clone, Copy)]
 pub(super) struct Begun {
     pub(super) form: Form,
     pub(super) written: Written,

@@ -1,12 +1,13 @@
 //! Spans that are open while other threads use them, and many that are open at once.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::Barrier;
 use std::thread;
 
 use tracing::field::Empty;
-use tracing::info_span;
 use tracing::subscriber::with_default;
+use tracing::{Span, info_span};
 use tracing_sdk::layer::{Recorder, SpanStyle, Subscriber, layer};
 use tracing_sdk::{Init, lost_events};
 use tracing_subscriber::prelude::*;
@@ -136,4 +137,35 @@ fn each_span_has_its_own_values() {
             "end",
         ],
     );
+}
+
+/// Enters its span when the thread ends.
+struct EntersLate(Span);
+
+impl Drop for EntersLate {
+    fn drop(&mut self) {
+        self.0.in_scope(|| {});
+    }
+}
+
+thread_local! {
+    static LATE: RefCell<Option<EntersLate>> = const { RefCell::new(None) };
+}
+
+/// The thread does not know any more which spans are entered, and still records.
+#[test]
+fn a_span_that_is_entered_at_the_end_of_its_thread_leaves_no_slice_open() {
+    let sync = Recorder::new().span_style(SpanStyle::Sync);
+    let trace = recorded(Subscriber::new(sync), || {
+        let span = info_span!("late");
+        let work = || {
+            // Its destructors run in the opposite order.
+            tracing_sdk::flush();
+            LATE.with(|late| *late.borrow_mut() = Some(EntersLate(span.clone())));
+            span.in_scope(|| {});
+        };
+        thread::scope(|scope| scope.spawn(work).join()).expect("no panic");
+    });
+    let begin = "begin it::layer::open late";
+    assert_eq!(events(&trace), [begin, "end", begin, "end"]);
 }
