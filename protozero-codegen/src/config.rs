@@ -100,9 +100,10 @@ pub struct Config {
     /// Full names of messages that are not compact nevertheless, with those nested in them: requests that come often.
     pub not_compact: Vec<String>,
     /// Owned messages without the field `unknown_fields`: what this build does not know is dropped when they are
-    /// decoded, also elements that a closed enum does not have. Full names as for attributes below: `pkg.Order` with
-    /// the messages inside it, `pkg` for a package, `.` for the schema. Such a message is not compact. Messages with
-    /// extensions keep the field, which holds them.
+    /// decoded, also numbers that a closed enum does not have, and entries of maps with such a number: see
+    /// [`Config::open_enums`]. A string that is not UTF-8 is an error, also in proto2. Full names as for attributes
+    /// below: `pkg.Order` with the messages inside it, `pkg` for a package, `.` for the schema. Such a message is not
+    /// compact. Messages with extensions keep the field, which holds them.
     pub drop_unknown_fields: Vec<String>,
     /// Names as prost has them, for code that used prost: fields and oneofs are in snake case (`peerURLs` is
     /// `peer_ur_ls`), variants and values of enums in camel case (`HTTPServer` is `HttpServer`), oneofs are behind all

@@ -123,7 +123,7 @@
 //! `KVPair`, and with gRPC `greeter_client::GreeterClient`. The names of types above stay, and are the promise: a
 //! second name is left out where something else has it. Enums and optional fields have prost's accessors: `kind()`,
 //! `set_kind(..)`, `note()`; of two accessors with one name, one is left out. Together with
-//! [`Config::drop_unknown_fields`],
+//! [`Config::drop_unknown_fields`], [`Config::open_enums`],
 //! [`Config::hash_map`] and [`Config::plain_types`] most code that used prost compiles as it is, except for fields of
 //! enums, which are no `i32` here.
 //!

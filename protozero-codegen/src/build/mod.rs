@@ -188,7 +188,7 @@ impl Build {
     }
 
     /// Structs without `unknown_fields`, for these messages and packages: see [`Config::drop_unknown_fields`]. `["."]`
-    /// is what prost does.
+    /// is what prost does, together with [`Build::open_enums`].
     #[must_use]
     pub fn drop_unknown_fields(mut self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let names = names.into_iter().map(|name| name.as_ref().to_owned());

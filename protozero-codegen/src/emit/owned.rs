@@ -98,7 +98,14 @@ fn doc(cx: &Context<'_>, message: &Message, full: &str) -> TokenStream {
     if !cx.drops_unknown(message) {
         return doc;
     }
-    let text = " Decoding drops unknown fields, and numbers that a closed enum does not have.";
+    let is_closed = |f: &Field| matches!(f.kind, Kind::Enum(id) if cx.schema.enums[id.0].closed);
+    let mut entries = message.fields.iter().filter_map(|f| cx.schema.map_entry(f));
+    let text = match entries.any(|(_, value)| is_closed(value)) {
+        true => {
+            " Decoding drops unknown fields, numbers that a closed enum does not have, and entries of maps with one."
+        }
+        false => " Decoding drops unknown fields, and numbers that a closed enum does not have.",
+    };
     quote! { #doc #[doc = ""] #[doc = #text] }
 }
 
@@ -222,11 +229,12 @@ fn line<'a>(
     let full = format!("{}.{}", message.path.full(), f.name);
     let end = schema_name(cx, message, &name.unraw().to_string(), &f.name);
     if let Some((by, value)) = cx.schema.map_entry(f) {
-        let (key, of) = (key(by), kind(cx, &full, value));
+        let (key, of) = (key(cx, message, by), kind(cx, message, &full, value));
         return (cx.gate_feature(value), format!("map {name} = {number} as {key}, {of}{end};"));
     }
     let (shape, keeper) = shape(cx, message, f);
-    let text = format!("{shape} {name}{keeper} = {number} as {}{end};", kind(cx, &full, f));
+    let text =
+        format!("{shape} {name}{keeper} = {number} as {}{end};", kind(cx, message, &full, f));
     (cx.gate_feature(f), text)
 }
 
@@ -277,15 +285,21 @@ pub(super) fn shape(cx: &Context<'_>, message: &Message, f: &Field) -> (String, 
     (format!("{shape}{dropping}"), keeper)
 }
 
+/// Whether text that is not UTF-8 is an error in a field of `message`. A message without unknown fields has no place
+/// for such a text.
+pub(super) fn is_checked(cx: &Context<'_>, message: &Message, f: &Field) -> bool {
+    f.utf8 || cx.drops_unknown(message)
+}
+
 /// The type in `protozero::rt::owned`, with its parameter; `full` as for [`held`].
-fn kind(cx: &Context<'_>, full: &str, f: &Field) -> String {
+fn kind(cx: &Context<'_>, message: &Message, full: &str, f: &Field) -> String {
     let of = || spaceless(cx.held(f));
     if let Some(value) = cx.wrapped(f) {
-        return format!("Wrapped(rt::owned::{})", key(value));
+        return format!("Wrapped(rt::owned::{})", key(cx, message, value));
     }
     match f.kind {
         Kind::String if cx.shares_text(full) => {
-            let kind = if f.utf8 { "Utf8In" } else { "Text" };
+            let kind = if is_checked(cx, message, f) { "Utf8In" } else { "Text" };
             format!("{kind}({})", spaceless(held(cx, full, f)))
         }
         Kind::Bytes if cx.shares_bytes(full) => format!("Bytes({})", spaceless(held(cx, full, f))),
@@ -297,14 +311,14 @@ fn kind(cx: &Context<'_>, full: &str, f: &Field) -> String {
                 None => format!("{kind}({})", of()),
             }
         }
-        _ => key(f),
+        _ => key(cx, message, f),
     }
 }
 
 /// The type in `protozero::rt::owned` of a number, or of a text that is a `String`, as keys of maps are.
-fn key(f: &Field) -> String {
+fn key(cx: &Context<'_>, message: &Message, f: &Field) -> String {
     match f.kind {
-        Kind::String if f.utf8 => "Utf8".to_owned(),
+        Kind::String if is_checked(cx, message, f) => "Utf8".to_owned(),
         Kind::String => "Text".to_owned(),
         scalar => camel(scalar.keyword()),
     }
@@ -325,7 +339,7 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
         .map(|(f, variant)| {
             let full = format!("{outer}.{}", f.name);
             let end = schema_name(cx, message, &shown(&variant), &f.name);
-            let text = format!("{variant} = {} as {}{end};", f.number, kind(cx, &full, f));
+            let text = format!("{variant} = {} as {}{end};", f.number, kind(cx, message, &full, f));
             lines.push((f.number, (cx.gate_feature(f), text)));
             let (doc, drops) = (docs(&f.comment, f.deprecated), drops_inside(cx, f, &f.comment));
             let scalar = held(cx, &full, f);

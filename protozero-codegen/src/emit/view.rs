@@ -9,7 +9,7 @@ use syn::ext::IdentExt as _;
 
 use super::context::{Context, docs, docs_or, ident, spaceless};
 use super::defaults;
-use super::owned::{implicit, oneof_lines, renamed, shape, shown, table};
+use super::owned::{implicit, is_checked, oneof_lines, renamed, shape, shown, table};
 use crate::model::{Field, Kind, Label, Message, MessageId};
 use crate::names::{Taken, camel, raw, variants};
 use crate::wellknown;
@@ -137,17 +137,21 @@ fn field(cx: &Context<'_>, f: &Field, name: &Ident) -> TokenStream {
 fn line(cx: &Context<'_>, message: &Message, f: &Field, name: &Ident) -> String {
     let (number, end) = (f.number, renamed(&name.unraw().to_string(), &f.name));
     if let Some((key, value)) = cx.schema.map_entry(f) {
-        return format!("map {name} = {number} as {}, {}{end};", kind(cx, key), kind(cx, value));
+        return format!(
+            "map {name} = {number} as {}, {}{end};",
+            kind(cx, message, key),
+            kind(cx, message, value)
+        );
     }
     let (shape, keeper) = shape(cx, message, f);
-    format!("{shape} {name}{keeper} = {number} as {}{end};", kind(cx, f))
+    format!("{shape} {name}{keeper} = {number} as {}{end};", kind(cx, message, f))
 }
 
 /// The type in `protozero::rt::owned`, with its parameter.
-fn kind(cx: &Context<'_>, f: &Field) -> String {
+fn kind(cx: &Context<'_>, message: &Message, f: &Field) -> String {
     let of = || spaceless(held(cx, f));
     match f.kind {
-        Kind::String if f.utf8 => "Utf8View(&'a str)".to_owned(),
+        Kind::String if is_checked(cx, message, f) => "Utf8View(&'a str)".to_owned(),
         Kind::String => "TextView(&'a str)".to_owned(),
         Kind::Bytes => "BytesView(&'a [u8])".to_owned(),
         Kind::Enum(_) => format!("Enum({})", of()),
@@ -170,7 +174,7 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
     let variants: TokenStream = members
         .map(|(f, variant)| {
             let end = renamed(&shown(&variant), &f.name);
-            let line = format!("{variant} = {} as {}{end};", f.number, kind(cx, f));
+            let line = format!("{variant} = {} as {}{end};", f.number, kind(cx, message, f));
             lines.push((f.number, (None, line)));
             let doc = docs(&f.comment, f.deprecated);
             let scalar = held(cx, f);

@@ -162,6 +162,37 @@ fn a_message_that_drops_fields_says_so() {
     assert!(!run(&[]).contains("drops"));
 }
 
+/// Such a message has no place for the text, nor for the number that a map's entry has.
+#[test]
+fn a_message_that_drops_fields_refuses_text_that_is_not_utf8() {
+    let run = |names: &[&str], open_enums| {
+        let text = "syntax = \"proto2\"; enum E { A = 0; } \
+            message Note { optional string s = 1; map<string, E> m = 2; oneof o { string t = 3; } } \
+            message Open { optional string s = 1; extensions 100; }";
+        let sources = vec![Source { path: "note.proto".into(), text: text.into() }];
+        let api_kinds = ApiKinds { view: true, ..ApiKinds::OWNED };
+        let drop_unknown_fields = names.iter().map(|name| (*name).into()).collect();
+        let config =
+            Config { sources, api_kinds, drop_unknown_fields, open_enums, ..Config::default() };
+        generate(&config).unwrap().remove(0).text
+    };
+    let (kept, dropped) = (run(&[], false), run(&["."], false));
+    for (unchecked, checked) in [
+        ("optional s = 1 as Text;", "optional s = 1 as Utf8;"),
+        ("map m = 2 as Text, Enum(E);", "map m = 2 as Utf8, Enum(E);"),
+        ("T = 3 as Text;", "T = 3 as Utf8;"),
+        ("optional s = 1 as TextView(&'a str);", "optional s = 1 as Utf8View(&'a str);"),
+        ("map m = 2 as TextView(&'a str), Enum(E);", "map m = 2 as Utf8View(&'a str), Enum(E);"),
+    ] {
+        assert!(kept.contains(unchecked) && !kept.contains(checked), "{unchecked}: {kept}");
+        assert!(dropped.contains(checked), "{checked}: {dropped}");
+    }
+    // A message with extensions keeps the text as an unknown field.
+    assert_eq!(dropped.matches("optional s = 1 as Text;").count(), 1, "{dropped}");
+    let entries = "numbers that a closed enum does not have, and entries of maps with one.";
+    assert!(dropped.contains(entries) && !run(&["."], true).contains(entries), "{dropped}");
+}
+
 #[test]
 fn a_service_and_a_method_can_be_deprecated() {
     let text = "syntax = \"proto3\"; message A {} \

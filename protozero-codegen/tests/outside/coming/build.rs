@@ -24,6 +24,8 @@ fn main() -> Result<(), BuildError> {
     let like_prost = json.clone().prost_names(true);
     // row: unknown fields are dropped
     let like_prost = like_prost.drop_unknown_fields(["."]);
+    // row: an `i32` for each enum, which holds any number
+    let like_prost = like_prost.open_enums(true);
     // row: `HashMap` for a map
     let like_prost = like_prost.hash_map(["."]);
     // row: `()` for `google.protobuf.Empty`
@@ -32,7 +34,8 @@ fn main() -> Result<(), BuildError> {
     let like_prost = like_prost.eq_and_hash(["."]);
     // row: `file_descriptor_set_path`, `prost-reflect`
     let like_prost = like_prost.file_descriptor_set_path(out.join("set.bin"));
-    like_prost.out_dir(out.join("like_prost")).compile(&with_known, &["proto"])?;
+    let all = [&with_known[..], &["proto/old.proto"]].concat();
+    like_prost.out_dir(out.join("like_prost")).compile(&all, &["proto"])?;
     // row: `prost_path("::sdk::prost")`, `#[prost(prost_path = "..")]`
     let elsewhere = json.runtime("::sdk::protozero");
     // row: `type_attribute`, `message_attribute`, `enum_attribute`, `field_attribute`

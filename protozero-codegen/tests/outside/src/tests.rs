@@ -130,6 +130,7 @@ fn code_that_used_prost_finds_its_names() {
 #[test]
 fn unknown_fields_are_dropped_where_it_was_asked_for() {
     use crate::{all, like_prost};
+    use protozero::MessageView;
     // A field with a number that the schema does not have.
     let bytes = b"\x08\x05\xa0\x1f\x01";
     let kept = all::kitchen::three::Plain::decode(bytes).unwrap();
@@ -142,6 +143,18 @@ fn unknown_fields_are_dropped_where_it_was_asked_for() {
     assert_eq!(kept.unknown_fields.iter().count(), 2);
     let dropped = like_prost::kitchen::edition::Lamps::decode(bytes).unwrap();
     assert_eq!(dropped.encode_to_vec(), b"\x0a\x01\x05\x10\x06");
+    // The entry of such a number goes as a whole. A text that is not UTF-8 would be lost, so it is refused.
+    let bytes = b"\x12\x05\x0a\x01k\x10\x63\x12\x05\x0a\x01l\x10\x01";
+    let kept = all::kitchen::two::Notes::decode(bytes).unwrap();
+    assert_eq!(kept.unknown_fields.iter().count(), 1);
+    let dropped = like_prost::kitchen::two::Notes::decode(bytes).unwrap();
+    assert_eq!(dropped.by_name, [("l".to_owned(), like_prost::kitchen::two::Dough::Rye)].into());
+    for bytes in [&b"\x0a\x01\xff"[..], b"\x12\x05\x0a\x01\xff\x10\x01", b"\x1a\x01\xff"] {
+        let kept = all::kitchen::two::Notes::decode(bytes).unwrap();
+        assert_eq!(kept.encode_to_vec(), bytes);
+        assert!(like_prost::kitchen::two::Notes::decode(bytes).is_err());
+        assert!(crate::view::kitchen::two::NotesBorrowed::decode(bytes).is_err());
+    }
     // A message with extensions keeps them.
     let bytes = b"\xa0\x06\x07";
     let kept = like_prost::kitchen::edition::Chosen::decode(bytes).unwrap();

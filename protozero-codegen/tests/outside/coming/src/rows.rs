@@ -227,6 +227,11 @@ fn generated_messages_and_prost() {
         kind.0 // in a `const fn`
     }
     assert_eq!((i32::from(kind), number(kind)), (2, 2));
+    // row: an `i32` for each enum, which holds any number
+    // The schema does not have 7. Beside `drop_unknown_fields(["."])`.
+    let bytes = b"\x08\x07\x12\x05\x0a\x01k\x10\x07";
+    assert_eq!(like_prost::old::Old::decode(bytes).unwrap().encode_to_vec(), bytes);
+    assert!(like_prost::old::Old::decode(b"\x1a\x01\xff").is_err());
     // row: unknown fields are dropped
     // `drop_unknown_fields(["."])` in the build script
     let bytes = b"\x08\x01\x28\x01";
@@ -288,6 +293,7 @@ fn generated_messages_and_prost() {
 #[test]
 fn accessors_of_prost() {
     // row: `order.kind()`, `order.set_kind(..)`, `order.note()`
+    // Of an enum of proto2 with `open_enums(true)`.
     // The fields, without the option.
     let mut order = Order::default();
     order.kind = Kind::Limit;
