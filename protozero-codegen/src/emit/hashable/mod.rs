@@ -53,8 +53,10 @@ impl Hashable {
     pub fn oneof(&self, config: &Config, schema: &Schema, message: &Message, at: usize) -> bool {
         let outer = message.path.full();
         let mut members = message.fields.iter().filter(|f| f.oneof == Some(at));
-        is_wanted(config, &format!("{outer}.{}", message.oneofs[at].name))
-            && members.all(|f| self.field(config, schema, &outer, f))
+        // A name of prost may match the message alone, which needs both for its oneofs, too.
+        let is_wanted = is_wanted(config, &outer)
+            || is_wanted(config, &format!("{outer}.{}", message.oneofs[at].name));
+        is_wanted && members.all(|f| self.field(config, schema, &outer, f))
     }
 
     /// Whether the values of a field of the message `outer` have them.

@@ -65,6 +65,24 @@ fn messages_that_can_derive_eq_and_hash() {
     assert_eq!(hashable(&other), ["Nothing"]);
 }
 
+/// A name without a dot in front matches nothing inside the message. Its oneofs need both nevertheless, or the message
+/// would not compile.
+#[test]
+fn a_message_that_prost_names_has_them_with_its_oneofs() {
+    let eq_and_hash = ["Pick", "p.Plain", "Nothing"].map(String::from).into();
+    let named = text(Config { eq_and_hash, prost_names: true, ..Config::default() });
+    assert_eq!(hashable(&named), ["Plain", "Pick_OneOneof", "Nothing"]);
+    let schema =
+        "syntax = \"proto3\"; package shop; message Order { oneof paid { string card = 1; } }";
+    let sources = vec![Source { path: "p.proto".into(), text: schema.into() }];
+    let eq_and_hash = vec!["shop.Order".into()];
+    let config = Config { sources, api_kinds: ApiKinds::OWNED, eq_and_hash, ..Config::default() };
+    for prost_names in [false, true] {
+        let text = generate(&Config { prost_names, ..config.clone() }).unwrap().swap_remove(0).text;
+        assert_eq!(hashable(&text), ["Order", "Order_PaidOneof"], "{prost_names}");
+    }
+}
+
 #[test]
 fn names_must_exist() {
     let sources = vec![Source { path: "p.proto".into(), text: SCHEMA.into() }];
