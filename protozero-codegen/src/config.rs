@@ -113,7 +113,7 @@ pub struct Config {
     /// the value, or the default. An alias or an accessor is left out where something else has its name, so a schema
     /// that grows may take one away; so is an accessor with the name of a method of every message (`clear`, `clone`).
     /// See [Names](crate#names). The names for attributes and `bytes` below are prost's, too: `.pkg.Order` also matches
-    /// what is inside, `v1.Order` is the end of a full name and matches nothing else, and a member of a oneof is
+    /// what is inside, `v1.Order` is the end of a full name and matches nothing else, and a member of a oneof is also
     /// `pkg.Order.paid_by.card`.
     pub prost_names: bool,
     /// Plain types of Rust in place of some well-known ones in owned messages, as prost has them: `()` for
@@ -191,8 +191,9 @@ pub struct Config {
     /// Methods of a server take `self: Arc<Self>` instead of `&self`.
     pub use_arc_self: bool,
     /// Where `bytes` fields are `bytes::Bytes`, which is cloned without a copy, instead of `Vec<u8>`. Full names as for
-    /// attributes below: `pkg.Blob.data` is one field (or a member of a oneof, or the values of a map), `pkg.Blob` a
-    /// whole message, `pkg` a package, `.` the schema. The receiving crate's `protozero` needs its feature `bytes`.
+    /// attributes below: `pkg.Blob.data` is one field (or the values of a map), `pkg.Blob` a whole message, `pkg` a
+    /// package, `.` the schema. A member of the oneof `of` is `pkg.Blob.data` or `pkg.Blob.of.data`, and `pkg.Blob.of`
+    /// are all of them. The receiving crate's `protozero` needs its feature `bytes`.
     /// `Message::decode_buf` shares the memory of its input, `decode` copies the bytes once. Extensions are read as
     /// `Vec<u8>`.
     pub bytes: Vec<String>,
@@ -212,7 +213,8 @@ pub struct Config {
     /// Attributes of enums, in the same way. Enums always derive `Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash`.
     pub enum_attributes: Vec<(String, String)>,
     /// Attributes of fields of owned structs and variants of oneofs, in the same way: `pkg.Order.price` is
-    /// one field, `pkg.Order.unknown_fields` the field for unknown ones.
+    /// one field, `pkg.Order.unknown_fields` the field for unknown ones. A member of the oneof `paid` is
+    /// `pkg.Order.card` or `pkg.Order.paid.card`, and `pkg.Order.paid` the field that holds it.
     pub field_attributes: Vec<(String, String)>,
 }
 

@@ -179,12 +179,8 @@ impl Context<'_> {
     }
 
     /// The configured attributes of a member of a oneof.
-    pub fn member_attributes(&self, message: &str, oneof: &str, field: &str) -> TokenStream {
-        if self.config.prost_names {
-            self.field_attributes(&format!("{message}.{oneof}.{field}"))
-        } else {
-            self.field_attributes(&format!("{message}.{field}"))
-        }
+    pub fn member_attributes(&self, message: &Message, field: &Field) -> TokenStream {
+        attributes::of_member(self.config, message, field)
     }
 
     /// The derives of `serde`, if the configuration asks for them.
@@ -199,13 +195,13 @@ impl Context<'_> {
     }
 
     /// Whether the configuration asks for `bytes::Bytes` as the type of this field.
-    pub fn shares_bytes(&self, full: &str) -> bool {
-        self.config.bytes.iter().any(|name| attributes::matches(self.config, name, full))
+    pub fn shares_bytes(&self, message: &Message, field: &Field) -> bool {
+        attributes::is_named(self.config, &self.config.bytes, message, field)
     }
 
     /// Whether the configuration asks for `SharedStr` as the type of this field.
-    pub fn shares_text(&self, full: &str) -> bool {
-        self.config.strings.iter().any(|name| attributes::matches(self.config, name, full))
+    pub fn shares_text(&self, message: &Message, field: &Field) -> bool {
+        attributes::is_named(self.config, &self.config.strings, message, field)
     }
 
     /// Whether owned messages and services have `()` in place of this message.

@@ -51,7 +51,9 @@ pub(crate) fn files(config: &Config, mut schema: Schema) -> Result<Vec<OutputFil
     let externs = [config.externs.clone(), wellknown::externs(config)].concat();
     reach::assign_externs(&mut schema, &externs);
     if !config.boxed.is_empty() {
-        cycles::mark(&mut schema, |message, field| attributes::is_boxed(config, message, field));
+        cycles::mark(&mut schema, |message, field| {
+            attributes::is_named(config, &config.boxed, message, field)
+        });
     }
     let schema = &schema;
     let names = &Names::new(config, schema)?;

@@ -176,16 +176,16 @@ fn field(cx: &Context<'_>, message: &Message, f: &Field, name: &proc_macro2::Ide
     let attributes = cx.field_attributes(&full);
     if let Some((key, value)) = cx.schema.map_entry(f) {
         let (gate, drops) = (cx.gate(value), drops(value));
-        let (key, value) = (cx.scalar(key.kind), held(cx, &full, value));
+        let (key, value) = (cx.scalar(key.kind), held(cx, message, f, value));
         let map = cx.map(message, &full);
         return quote! { #doc #drops #gate #attributes pub #name: #map<#key, #value>, };
     }
     let (gate, drops) = (cx.gate(f), drops(f));
-    let scalar = held(cx, &full, f);
+    let scalar = held(cx, message, f, f);
     let ty = match f.label {
         Label::Repeated => quote! { Vec<#scalar> },
         _ if implicit(f) => quote! { #scalar },
-        _ => match pointer(cx, &full, f) {
+        _ => match pointer(cx, message, f, f) {
             Some(pointer) => {
                 let pointer = ident(pointer);
                 quote! { Option<#pointer<#scalar>> }
@@ -196,19 +196,21 @@ fn field(cx: &Context<'_>, message: &Message, f: &Field, name: &proc_macro2::Ide
     quote! { #doc #drops #gate #attributes pub #name: #ty, }
 }
 
-/// The type through which a message holds the one in its singular field, whose full name is `full`.
-fn pointer(cx: &Context<'_>, full: &str, f: &Field) -> Option<&'static str> {
-    if cx.config.shared.iter().any(|name| name == full) {
+/// The type through which a message holds the one in a singular field; `member` as for [`held`].
+fn pointer(cx: &Context<'_>, message: &Message, member: &Field, f: &Field) -> Option<&'static str> {
+    let full = format!("{}.{}", message.path.full(), member.name);
+    if cx.config.shared.contains(&full) {
         return Some("Arc");
     }
     cx.is_boxed(f).then_some("Box")
 }
 
-/// Rust type of one value of `f`. `full` is the name of `f`, or of the map field if `f` belongs to a map entry.
-fn held(cx: &Context<'_>, full: &str, f: &Field) -> TokenStream {
+/// Rust type of one value of `f`. `member` is the field of `message` that has it: `f`, or the map field if `f` belongs
+/// to a map entry.
+fn held(cx: &Context<'_>, message: &Message, member: &Field, f: &Field) -> TokenStream {
     match f.kind {
-        Kind::Bytes if cx.shares_bytes(full) => quote! { protozero::bytes::Bytes },
-        Kind::String if cx.shares_text(full) => quote! { protozero::SharedStr },
+        Kind::Bytes if cx.shares_bytes(message, member) => quote! { protozero::bytes::Bytes },
+        Kind::String if cx.shares_text(message, member) => quote! { protozero::SharedStr },
         _ => cx.held(f),
     }
 }
@@ -226,15 +228,13 @@ fn line<'a>(
     name: &proc_macro2::Ident,
 ) -> Line<'a> {
     let number = f.number;
-    let full = format!("{}.{}", message.path.full(), f.name);
     let end = schema_name(cx, message, &name.unraw().to_string(), &f.name);
     if let Some((by, value)) = cx.schema.map_entry(f) {
-        let (key, of) = (key(cx, message, by), kind(cx, message, &full, value));
+        let (key, of) = (key(cx, message, by), kind(cx, message, f, value));
         return (cx.gate_feature(value), format!("map {name} = {number} as {key}, {of}{end};"));
     }
     let (shape, keeper) = shape(cx, message, f);
-    let text =
-        format!("{shape} {name}{keeper} = {number} as {}{end};", kind(cx, message, &full, f));
+    let text = format!("{shape} {name}{keeper} = {number} as {}{end};", kind(cx, message, f, f));
     (cx.gate_feature(f), text)
 }
 
@@ -291,22 +291,23 @@ pub(super) fn is_checked(cx: &Context<'_>, message: &Message, f: &Field) -> bool
     f.utf8 || cx.drops_unknown(message)
 }
 
-/// The type in `protozero::rt::owned`, with its parameter; `full` as for [`held`].
-fn kind(cx: &Context<'_>, message: &Message, full: &str, f: &Field) -> String {
+/// The type in `protozero::rt::owned`, with its parameter; `member` as for [`held`].
+fn kind(cx: &Context<'_>, message: &Message, member: &Field, f: &Field) -> String {
     let of = || spaceless(cx.held(f));
+    let shared = || spaceless(held(cx, message, member, f));
     if let Some(value) = cx.wrapped(f) {
         return format!("Wrapped(rt::owned::{})", key(cx, message, value));
     }
     match f.kind {
-        Kind::String if cx.shares_text(full) => {
+        Kind::String if cx.shares_text(message, member) => {
             let kind = if is_checked(cx, message, f) { "Utf8In" } else { "Text" };
-            format!("{kind}({})", spaceless(held(cx, full, f)))
+            format!("{kind}({})", shared())
         }
-        Kind::Bytes if cx.shares_bytes(full) => format!("Bytes({})", spaceless(held(cx, full, f))),
+        Kind::Bytes if cx.shares_bytes(message, member) => format!("Bytes({})", shared()),
         Kind::Enum(_) => format!("Enum({})", of()),
         Kind::Message(_) => {
             let kind = if f.delimited { "Group" } else { "Nested" };
-            match pointer(cx, full, f) {
+            match pointer(cx, message, member, f) {
                 Some(pointer) => format!("{kind}({pointer}<{}>)", of()),
                 None => format!("{kind}({})", of()),
             }
@@ -326,8 +327,7 @@ fn key(cx: &Context<'_>, message: &Message, f: &Field) -> String {
 
 fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStream {
     let oneof = &message.oneofs[at];
-    let outer = message.path.full();
-    let full = format!("{outer}.{}", oneof.name);
+    let full = format!("{}.{}", message.path.full(), oneof.name);
     let doc = docs_or(&oneof.comment, false, &format!("`{full}`."));
     let attributes = cx.message_attributes(&full);
     let variants =
@@ -337,19 +337,18 @@ fn oneof(cx: &Context<'_>, message: &Message, at: usize, name: &str) -> TokenStr
     let mut lines = Vec::new();
     let variants: TokenStream = members
         .map(|(f, variant)| {
-            let full = format!("{outer}.{}", f.name);
             let end = schema_name(cx, message, &shown(&variant), &f.name);
-            let text = format!("{variant} = {} as {}{end};", f.number, kind(cx, message, &full, f));
+            let text = format!("{variant} = {} as {}{end};", f.number, kind(cx, message, f, f));
             lines.push((f.number, (cx.gate_feature(f), text)));
             let (doc, drops) = (docs(&f.comment, f.deprecated), drops_inside(cx, f, &f.comment));
-            let scalar = held(cx, &full, f);
+            let scalar = held(cx, message, f, f);
             let ty = if cx.is_boxed(f) {
                 quote! { Box<#scalar> }
             } else {
                 scalar
             };
             let gate = cx.gate(f);
-            let attributes = cx.member_attributes(&outer, &oneof.name, &f.name);
+            let attributes = cx.member_attributes(message, f);
             quote! { #doc #drops #gate #attributes #variant(#ty), }
         })
         .collect();

@@ -133,19 +133,42 @@ pub(crate) fn inside(name: &str, full: &str) -> bool {
     name.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Whether the configuration asks for a `Box` around this field.
-pub(crate) fn is_boxed(config: &Config, message: &Message, field: &Field) -> bool {
+/// The two names of a field in a configuration: in its message, and for a member in its oneof.
+fn names(message: &Message, field: &Field) -> (String, Option<String>) {
     let outer = message.path.full();
     let oneof = field.oneof.and_then(|at| message.oneofs.get(at));
     let member = oneof.map(|oneof| format!("{outer}.{}.{}", oneof.name, field.name));
-    let full = format!("{outer}.{}", field.name);
-    let is_named = |full: &str| config.boxed.iter().any(|name| matches(config, name, full));
-    is_named(&full) || member.is_some_and(|member| is_named(&member))
+    (format!("{outer}.{}", field.name), member)
+}
+
+/// Whether `list`, one of the lists of the configuration, names this field or an element around it.
+pub(crate) fn is_named(config: &Config, list: &[String], message: &Message, field: &Field) -> bool {
+    let (full, member) = names(message, field);
+    let has = |full: &str| list.iter().any(|name| matches(config, name, full));
+    has(&full) || member.is_some_and(|member| has(&member))
+}
+
+/// The attributes of a member of a oneof. A name of the oneof is that of the field that holds it, and reaches the
+/// members only where prost's does.
+pub(crate) fn of_member(config: &Config, message: &Message, field: &Field) -> TokenStream {
+    let (full, member) = names(message, field);
+    let member = member.unwrap_or_default();
+    let inside = |name: &str| match config.prost_names {
+        true => like_prost(name, &member),
+        false => name.trim_start_matches('.') == member,
+    };
+    joined(config.field_attributes.iter().filter(|(n, _)| matches(config, n, &full) || inside(n)))
 }
 
 /// The attributes in `list` that match the name `full`, in their order there.
 pub(crate) fn of(config: &Config, list: &[(String, String)], full: &str) -> TokenStream {
-    let here = list.iter().filter(|(name, _)| matches(config, name, full));
-    let found = here.flat_map(|(_, text)| parse(text).unwrap_or_default());
+    joined(list.iter().filter(|(name, _)| matches(config, name, full)))
+}
+
+fn joined<'a>(list: impl Iterator<Item = &'a (String, String)>) -> TokenStream {
+    let found = list.flat_map(|(_, text)| parse(text).unwrap_or_default());
     found.map(|attribute| quote! { #attribute }).collect()
 }
+
+#[cfg(test)]
+mod tests;
