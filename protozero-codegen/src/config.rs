@@ -142,10 +142,11 @@ pub struct Config {
     /// writers take it encoded (`NAME_raw`).
     pub features: Vec<(String, String)>,
     /// Files whose code is in another crate: path prefix of `.proto` files, and the module there that includes their
-    /// `mod.rs`, such as `::common::schema`. The longest prefix decides. No code is generated for them here. That crate
-    /// must have been generated with the same API kinds, the same [`Config::flat`] for their packages and the same
-    /// [`Config::compact`]; and with the same [`Config::prost_names`], if a field has a default that is a value of an
-    /// enum there.
+    /// `mod.rs`, such as `::common::schema`. The longest prefix decides. The well-known types are in the crate
+    /// `pbzero-types` unless a prefix begins with `google/protobuf`: `google/` alone does not move them. No code is
+    /// generated for such files here. That crate must have been generated with the same API kinds, the same
+    /// [`Config::flat`] for their packages and the same [`Config::compact`]; and with the same
+    /// [`Config::prost_names`], if a field has a default that is a value of an enum there.
     pub externs: Vec<(String, String)>,
     /// Generate code for the well-known types (`google.protobuf.Timestamp`, ...) that a schema uses. Otherwise the code
     /// uses the types of the crate `pbzero-types`, which the receiving crate then depends on under the name

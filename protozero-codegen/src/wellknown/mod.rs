@@ -37,17 +37,24 @@ const SHARED: &[&str] = &[
     "google/protobuf/wrappers.proto",
 ];
 
+/// The folder of all these files.
+const FOLDER: &str = "google/protobuf";
+
 /// The package of all these files.
 pub(crate) const PACKAGE: &str = "google.protobuf";
 
-/// For each file of the crate of well-known types, the module there, unless the configuration names another.
+/// For each file of the crate of well-known types, the module there, unless the configuration names another for this
+/// folder.
 pub(crate) fn externs(config: &Config) -> Vec<(String, String)> {
     if config.generate_well_known {
         return Vec::new();
     }
     let types = if config.types.is_empty() { "::protozero_types" } else { &config.types };
-    let is_elsewhere =
-        |path: &str| config.externs.iter().any(|(prefix, _)| path.starts_with(prefix.as_str()));
+    // A crate with other files of Google, below `google/`, has these in the crate of well-known types, too.
+    let is_elsewhere = |path: &str| {
+        let mut prefixes = config.externs.iter().map(|(prefix, _)| prefix.as_str());
+        prefixes.any(|prefix| prefix.starts_with(FOLDER) && path.starts_with(prefix))
+    };
     let shared = SHARED.iter().filter(|path| !is_elsewhere(path));
     shared.map(|path| ((*path).to_owned(), types.to_owned())).collect()
 }
@@ -107,3 +114,6 @@ fn imports(text: &str) -> impl Iterator<Item = String> {
 pub(crate) fn is(path: &str) -> bool {
     FILES.iter().any(|(known, _)| *known == path)
 }
+
+#[cfg(test)]
+mod tests;

@@ -56,6 +56,7 @@ fn main() -> Result<(), BuildError> {
     let elsewhere = elsewhere.bytes(["pkg.Blob.data"]);
     // row: `extern_path(".google.protobuf", "::common")`
     let elsewhere = elsewhere.extern_path("google/protobuf/", "::common::schema");
+    let elsewhere = elsewhere.extern_path("google/", "::common::schema");
     // row: `compile_well_known_types()`
     let elsewhere = elsewhere.generate_well_known(true);
     // row: `tonic-prost`, `tonic-prost-build`
