@@ -9,6 +9,8 @@ pub(crate) fn safe(lines: &[String]) -> Vec<String> {
     let mut fence: Option<(char, usize)> = None;
     let mut indented = false;
     let mut blank = true;
+    // Whether the line before may end a paragraph, which an indented line continues.
+    let mut paragraph = false;
     for line in lines {
         let shown = line
             .chars()
@@ -20,10 +22,12 @@ pub(crate) fn safe(lines: &[String]) -> Vec<String> {
         if let Some((open, len)) = fence {
             // The closing fence is as long as the opening one and stands alone.
             let closes = |(c, n)| c == open && n >= len && text.trim_start_matches(c).is_empty();
-            if mark.is_some_and(closes) {
+            // One with more than three spaces in front would not close: the opening one is written without any.
+            let end = mark.is_some_and(closes);
+            out.push(if end { text } else { line }.to_owned());
+            if end {
                 fence = None;
             }
-            out.push(line.to_owned());
             continue;
         }
         if indented && (text.is_empty() || line.len() - text.len() >= 4) {
@@ -41,14 +45,53 @@ pub(crate) fn safe(lines: &[String]) -> Vec<String> {
             out.push("```text".to_owned());
             out.push(line.to_owned());
         } else {
-            out.push(escape(line));
+            let deep = !paragraph && line.len() - text.len() >= 4;
+            let line = if deep { &format!("   {text}") } else { line };
+            out.push(escape(&without_code(line)));
         }
+        paragraph = mark.is_none() && ends_paragraph(text);
         blank = text.is_empty();
     }
     if let Some(mark) = fence.or(indented.then_some(('`', 3))) {
         close(&mut out, mark);
     }
     out
+}
+
+/// Shortens the spaces behind marks of lists: after five, the rest of the line would be code.
+fn without_code(line: &str) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    while let Some((before, inside)) = item(rest) {
+        let spaces = inside.len() - inside.trim_start().len();
+        let kept = if spaces > 4 { 1 } else { spaces };
+        out.push_str(before);
+        rest = &inside[spaces - kept..];
+    }
+    out + rest
+}
+
+/// A line that begins an item of a list, up to the end of the mark, and the rest.
+fn item(line: &str) -> Option<(&str, &str)> {
+    let text = line.trim_start();
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let mark = match (digits, text[digits..].chars().next()?) {
+        (0, '-' | '*' | '+') | (1..=9, '.' | ')') => digits + 1,
+        _ => return None,
+    };
+    let (before, inside) = line.split_at(line.len() - text.len() + mark);
+    (inside.is_empty() || inside.starts_with(' ')).then_some((before, inside))
+}
+
+/// Whether a line outside of code may be part of a paragraph: no title, no line below one, no line between paragraphs,
+/// no row of a table and no empty item of a list.
+fn ends_paragraph(text: &str) -> bool {
+    let mut text = text;
+    while let Some((_, inside)) = item(text) {
+        text = inside.trim_start();
+    }
+    let is_line = text.chars().all(|c| matches!(c, '-' | '=' | '*' | '_' | ' '));
+    !is_line && !text.starts_with('#') && !text.contains('|')
 }
 
 /// Ends a block of code, before the empty lines behind it.

@@ -27,3 +27,34 @@ fn no_code_is_ever_run() {
     check("So:\n    goes on", "So:\n    goes on");
     check("    first", "```text\n    first\n```");
 }
+
+/// Indented lines behind what is no paragraph are code, without an empty line between.
+#[test]
+fn indented_lines_begin_no_code() {
+    for title in [
+        "Example:\n--------",
+        "Example\n===",
+        "# Example",
+        "***",
+        "* * *",
+        "-",
+        "1.",
+        "- # A",
+        "|a|\n|-|\n|b|",
+    ] {
+        check(&format!("{title}\n    foo()\n    bar()"), &format!("{title}\n   foo()\n    bar()"));
+    }
+    check("```\na\n```\n    foo()", "```text\na\n```\n   foo()");
+    check("-     x = 1\n+      y", "- x = 1\n+ y");
+    check("1.     x\n12)     y\n  * -     z", "1. x\n12) y\n  * - z");
+    // Few spaces make no code, and these are no list marks.
+    check("-    x\n1.    y\n1.5     z\n--     a", "-    x\n1.    y\n1.5     z\n--     a");
+    // A nested list.
+    check("- a\n  - b\n    - c", "- a\n  - b\n    - c");
+}
+
+/// The fence at the begin is written without indentation, so the one at the end must not be deeper than three spaces.
+#[test]
+fn indented_fences_are_closed() {
+    check("1. a\n    ```\n    x\n    ```\n[b]", "1. a\n```text\n    x\n```\n\\[b\\]");
+}
