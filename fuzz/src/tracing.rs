@@ -27,7 +27,7 @@ pub fn text_config(text: &[u8]) {
     static CONFIG: OnceLock<MessageDescriptor> = OnceLock::new();
     let config = CONFIG.get_or_init(|| TraceConfig::DESCRIPTOR.into());
     for lossy in [false, true] {
-        match parse_message(config, text, &Options { file: "fuzz", lossy }) {
+        match parse_message(config, text, &Options { file: "fuzz", lossy, ..Options::default() }) {
             Ok(message) => assert!(TraceConfig::decode(&message.encode()).is_ok()),
             Err(errors) => assert!(errors.to_string().lines().count() >= 3),
         }

@@ -1,4 +1,4 @@
-//! Counts the memory of a message while it is decoded.
+//! Counts the memory of a message while it is decoded or parsed from text.
 //!
 //! ```text
 //!  a message                  its struct, and a node of the map for its first field
@@ -38,16 +38,16 @@ pub(super) fn enter(context: DecodeContext<'_>) -> Result<DecodeContext<'_>, Rea
 }
 
 /// Maximum growth of a map of `len` entries for one more.
-pub(super) const fn entry<K>(len: usize) -> usize {
+pub(crate) const fn entry<K>(len: usize) -> usize {
     let node = NODE.0 * (size_of::<K>() + size_of::<Value>());
     // One fourth more for the inner nodes.
     if len.is_multiple_of(NODE.1) { node + node / 4 } else { 0 }
 }
 
 /// Growth of a list of `len` elements for one more; 0 if it is not full.
-pub(super) const fn element(len: usize) -> usize {
+pub(crate) const fn element(len: usize) -> usize {
     (if len < 4 { 4 } else { len }) * size_of::<Value>()
 }
 
 /// A boxed message, and the list of its unknown fields.
-pub(super) const MESSAGE: usize = size_of::<DynamicMessage>() + UnknownFields::KEPT;
+pub(crate) const MESSAGE: usize = size_of::<DynamicMessage>() + UnknownFields::KEPT;

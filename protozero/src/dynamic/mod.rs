@@ -29,7 +29,7 @@
 
 #[cfg(feature = "dynamic")]
 mod build;
-mod cost;
+pub(crate) mod cost;
 mod decode;
 mod encode;
 mod error;

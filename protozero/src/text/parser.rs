@@ -16,7 +16,7 @@ use super::place;
 use super::scalar::{self, Scalar, Target, ValueError};
 use crate::decode::limits::DEPTH_MAX;
 use crate::dynamic::schema::{FieldData, Schema, Symbol, Type};
-use crate::dynamic::{DynamicMessage, MessageDescriptor, Pool, Value};
+use crate::dynamic::{DynamicMessage, MEMORY_MAX, MapKey, MessageDescriptor, Pool, Value, cost};
 
 /// The differences between the two text formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +58,9 @@ struct Parser<'t, 's> {
     lossy: bool,
     dialect: Dialect,
     errors: Vec<TextError>,
+    /// Bytes that the message may take, and those that are left.
+    memory_max: usize,
+    memory_left: usize,
 }
 
 pub(super) fn parse(
@@ -67,6 +70,7 @@ pub(super) fn parse(
     dialect: Dialect,
 ) -> Result<DynamicMessage, TextErrors> {
     let pool = descriptor.pool().clone();
+    let memory_max = options.memory_max.unwrap_or(MEMORY_MAX);
     let mut parser = Parser {
         pool: &pool,
         schema: &pool.0,
@@ -76,6 +80,8 @@ pub(super) fn parse(
         lossy: options.lossy,
         dialect,
         errors: Vec::new(),
+        memory_max,
+        memory_left: memory_max,
     };
     let root = descriptor.index;
     let mut message = DynamicMessage::new(descriptor);
@@ -122,6 +128,17 @@ impl<'t, 's> Parser<'t, 's> {
     fn abort<T>(&mut self, span: Range<usize>, message: impl Into<String>) -> ParseResult<T> {
         self.errors.push(TextError::new(self.text, span, message.into()));
         Err(Aborted)
+    }
+
+    /// Counts memory that the message takes.
+    fn charge(&mut self, bytes: usize) -> ParseResult<()> {
+        let Some(left) = self.memory_left.checked_sub(bytes) else {
+            let message =
+                format!("the message takes more than {} bytes of memory", self.memory_max);
+            return self.abort(self.next.span(), message);
+        };
+        self.memory_left = left;
+        Ok(())
     }
 
     fn unexpected<T>(&mut self, expected: &str) -> ParseResult<T> {
@@ -396,22 +413,59 @@ impl<'t, 's> Parser<'t, 's> {
         let Ok(mut inner) = into.child(index) else {
             return self.too_deep();
         };
-        self.body(Some(&mut inner), depth)?;
         if !field.map {
-            let value = Value::Message(Box::new(inner));
-            if field.repeated() {
-                into.add(field, value);
-            } else {
-                into.put(field, value);
-            }
-            return Ok(());
+            self.charge(cost::MESSAGE)?;
+            self.body(Some(&mut inner), depth)?;
+            return self.store(field, into, Value::Message(Box::new(inner)));
         }
+        self.body(Some(&mut inner), depth)?;
         let key = inner.fields.remove(&1).or_else(|| self.zero(index, 1, &inner));
-        let value = inner.fields.remove(&2).or_else(|| self.zero(index, 2, &inner));
+        let value = match inner.fields.remove(&2) {
+            Some(value) => Some(value),
+            None => {
+                self.charge(cost::MESSAGE)?;
+                self.zero(index, 2, &inner)
+            }
+        };
         if let (Some(key), Some(value)) = (key.and_then(Value::into_key), value) {
-            into.add_entry(field.number, key, value);
+            let before = into.fields.len();
+            if let Some(entries) = into.add_entry(field.number, key, value) {
+                self.charge(cost::entry::<MapKey>(entries))?;
+            }
+            self.charge_field(into, before)?;
         }
         Ok(())
+    }
+
+    /// Sets a field that is no map, or adds an element to it.
+    fn store(
+        &mut self,
+        field: &FieldData,
+        into: &mut DynamicMessage,
+        value: Value,
+    ) -> ParseResult<()> {
+        let before = into.fields.len();
+        if !field.repeated() {
+            into.put(field, value);
+        } else {
+            match into.fields.get(&field.number) {
+                Some(Value::List(all)) if all.len() < all.capacity() => {}
+                Some(Value::List(all)) => self.charge(cost::element(all.len()))?,
+                _ => self.charge(cost::element(0))?,
+            }
+            into.add(field, value);
+        }
+        self.charge_field(into, before)
+    }
+
+    /// Counts the place of a field in a message that had `before` fields.
+    fn charge_field(&mut self, message: &DynamicMessage, before: usize) -> ParseResult<()> {
+        // The message of an entry does not stay.
+        let is_entry = self.schema.message(message.descriptor.index).map_entry;
+        match !is_entry && message.fields.len() > before {
+            true => self.charge(cost::entry::<u32>(before)),
+            false => Ok(()),
+        }
     }
 
     /// The key or value of a map entry that does not set it.
@@ -455,11 +509,15 @@ impl<'t, 's> Parser<'t, 's> {
     ) -> ParseResult<()> {
         let place = self.next.span();
         let mut inner = DynamicMessage::new(self.pool.message_at(index));
+        let left = self.memory_left;
         self.body(Some(&mut inner), depth)?;
         let bytes = match inner.try_encode() {
             Ok(bytes) => bytes,
             Err(error) => return self.error(place, format!("{error}")),
         };
+        // Only the bytes stay.
+        self.memory_left = left;
+        self.charge(cost::entry::<u32>(0) + url.len() + bytes.len())?;
         match into.set(1, url).and_then(|()| into.set(2, bytes)) {
             Ok(()) => Ok(()),
             Err(_) => self.error(place, "this type is not protobuf's `Any`"),
@@ -498,8 +556,12 @@ impl<'t, 's> Parser<'t, 's> {
         };
         let Some((field, into)) = to else { return Ok(()) };
         match scalar::value(Target { schema: self.schema, field }, &scalar) {
-            Ok(value) if field.repeated() => into.add(field, value),
-            Ok(value) => into.put(field, value),
+            Ok(value) => {
+                if let Scalar::String(text) = &scalar {
+                    self.charge(text.len())?;
+                }
+                self.store(field, into, value)?;
+            }
             Err(ValueError::UnknownName(_)) if self.lossy => {}
             Err(ValueError::UnknownName(message) | ValueError::Wrong(message)) => {
                 self.error(span, message)?;

@@ -65,7 +65,7 @@ fn random_tokens() -> impl Strategy<Value = Vec<u8>> {
 
 fn parsing_ends(text: &[u8]) {
     for lossy in [false, true] {
-        match parse(node(), text, &Options { file: "f", lossy }) {
+        match parse(node(), text, &Options { file: "f", lossy, ..Options::default() }) {
             Ok(wire) => {
                 let mut reader = Reader::new(&wire);
                 while reader.next_field().unwrap().is_some() {}

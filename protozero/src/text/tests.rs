@@ -8,6 +8,7 @@ use super::{Options, parse};
 use crate::descriptor::{
     EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor, message, optional, repeated,
 };
+use crate::dynamic::MEMORY_MAX;
 
 static POLICY: EnumDescriptor = EnumDescriptor {
     name: "test.Policy",
@@ -45,7 +46,8 @@ pub(super) fn node() -> &'static MessageDescriptor {
 }
 
 fn read(text: &[u8], lossy: bool) -> Result<Vec<u8>, String> {
-    parse(&NODE, text, &Options { file: "f", lossy }).map_err(|errors| errors.to_string())
+    parse(&NODE, text, &Options { file: "f", lossy, ..Options::default() })
+        .map_err(|errors| errors.to_string())
 }
 
 /// `text` is encoded as `wire`.
@@ -415,4 +417,30 @@ fn output_is_what_decoders_read() {
     let field = reader.next_field().unwrap().unwrap();
     assert_eq!((field.number, field.value.bytes().unwrap().len()), (17, 303));
     assert_eq!(vec![reader.next_field()], vec![Ok(None)]);
+}
+
+/// Each text takes more memory than a message may, although it is short: messages, elements and strings of lists.
+#[test]
+fn memory_is_limited() {
+    let texts = [
+        ("children{}", 1 << 18),
+        ("children{numbers:1}", 1 << 15),
+        ("numbers:1 ", 1 << 20),
+        ("names:'' ", 1 << 20),
+    ];
+    for (part, count) in texts {
+        let report = read(part.repeat(count).as_bytes(), false).expect_err(part);
+        let message = format!("the message takes more than {MEMORY_MAX} bytes of memory");
+        assert!(report.contains(&message), "{part}: {report}");
+        assert!(read(part.repeat(count / 64).as_bytes(), false).is_ok(), "{part}");
+    }
+    let long = format!("name: '{}'", "a".repeat(MEMORY_MAX));
+    assert!(read(long.as_bytes(), false).is_err());
+    let within = |memory_max| {
+        let options = Options { memory_max: Some(memory_max), ..Options::default() };
+        parse(&NODE, b"children{}".repeat(100).as_slice(), &options).map(drop)
+    };
+    assert!(within(usize::MAX).is_ok());
+    let error = within(1000).unwrap_err().to_string();
+    assert!(error.contains("takes more than 1000 bytes of memory"), "{error}");
 }

@@ -152,7 +152,7 @@ fn parse_files(files: &[(String, Vec<u8>)], format: ConfigFormat) -> Result<Trac
 fn encoded(name: &str, bytes: &[u8], format: ConfigFormat) -> Result<Vec<u8>, Failure> {
     match format {
         ConfigFormat::Text { lossy } => {
-            let options = text::Options { file: name, lossy };
+            let options = text::Options { file: name, lossy, ..text::Options::default() };
             // Fields that this build has no code for stay in the `unknown_fields` of the config.
             let config = text::parse_message(&schema::message("TraceConfig"), bytes, &options)
                 .map_err(|errors| {

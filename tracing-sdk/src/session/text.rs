@@ -19,7 +19,7 @@ pub(super) fn parse(config: &str) -> Result<TraceConfig, SessionError> {
     };
     let schema = POOL.as_ref().and_then(|pool| pool.message("perfetto.protos.TraceConfig"));
     let schema = schema.ok_or_else(|| failed(&"this build has no schema"))?;
-    let options = Options { file: "config", lossy: false };
+    let options = Options { file: "config", ..Options::default() };
     let message = text::parse_message(&schema, config.as_bytes(), &options)
         .map_err(|error| failed(&error))?;
     // Fields that this build has no code for stay in the unknown fields.

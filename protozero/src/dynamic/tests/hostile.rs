@@ -7,7 +7,7 @@ use std::vec::Vec;
 use super::{EVERYTHING, set, try_pool};
 use crate::dynamic::build::names_max;
 use crate::dynamic::{DynamicMessage, MapKey, Pool, PoolErrorKind, Value, cost};
-use crate::text::PrintOptions;
+use crate::text::{Options, PrintOptions};
 use crate::{DecodeContext, DecodeErrorKind, DecodeMemory, WriteError};
 
 #[test]
@@ -150,6 +150,31 @@ fn memory_is_bounded_and_counted() {
     ] {
         let [one, many] = [1, 10_001].map(|count| cost(&pool, &wire.repeat(count), 1 << 30));
         assert!(many.unwrap() <= one.unwrap() + 10_000 * each + 2 * message, "{wire:x?}");
+    }
+}
+
+/// What is parsed from text counts about as much as what is decoded.
+#[test]
+fn memory_of_a_text_is_that_of_its_bytes() {
+    let pool = super::pool(GROWS_IN_MEMORY);
+    let entries: String =
+        (0..1000).map(|key| format!("map {{ key: {key} value {{}} }} ")).collect();
+    for text in [
+        "ms {} ".repeat(1000),
+        "ms { ns: 1 } ".repeat(1000),
+        "ms { map {} } ".repeat(1000),
+        "ns: [1, 2, 3] ".repeat(1000),
+        format!("s: '{}'", "a".repeat(10_000)),
+        entries,
+    ] {
+        let read = |memory_max| {
+            let options = Options { memory_max: Some(memory_max), ..Options::default() };
+            DynamicMessage::from_text_with(pool.message("M").unwrap(), &text, &options)
+        };
+        let cost = cost(&pool, &read(usize::MAX).unwrap().encode(), usize::MAX).unwrap();
+        let start = &text[..12];
+        assert!(read(cost / 4 * 5).is_ok(), "{start}");
+        assert!(read(cost / 5 * 4).is_err(), "{start}");
     }
 }
 

@@ -78,7 +78,7 @@ impl<'w> Scenario<'w> {
 }
 
 fn config(source: &str) -> TraceConfig {
-    let options = text::Options { file: "config", lossy: false };
+    let options = text::Options { file: "config", ..text::Options::default() };
     let config = text::parse_message(&schema::message("TraceConfig"), source.as_bytes(), &options)
         .unwrap_or_else(|errors| panic!("{source}\n{errors}"));
     TraceConfig::decode(&config.encode()).unwrap()
