@@ -7,6 +7,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+#[cfg(feature = "std")]
+use super::origins::Origins;
 use super::pool::{MessageDescriptor, Pool};
 use super::schema::{
     EnumData, FieldData, Label, MessageData, OneofData, Schema, Symbol, Type, is_proto2_group,
@@ -21,18 +23,22 @@ impl Pool {
     /// different types, of which the first has the name.
     #[must_use]
     pub fn from_generated(roots: &[&'static fixed::MessageDescriptor]) -> Self {
-        let mut builder = Builder::default();
-        let mut index = 0;
-        for root in roots {
-            builder.message(root);
-            // `fill` adds the messages that a message uses to the end, so this loop reaches all of
-            // them.
-            while let Some(found) = builder.sources.get(index).copied() {
-                builder.fill(index as u32, found);
-                index += 1;
-            }
-        }
-        Self(Arc::new(builder.schema.prepared()))
+        Self(Arc::new(Builder::new(roots).schema.prepared()))
+    }
+
+    /// The same, and what it was made of, if no name has two meanings in it.
+    #[cfg(feature = "std")]
+    pub(crate) fn with_origins(
+        roots: &[&'static fixed::MessageDescriptor],
+    ) -> (Self, Option<Origins>) {
+        let builder = Builder::new(roots);
+        let sources = (0..).zip(&builder.sources);
+        let origins = Origins::new(sources.filter_map(|(index, source)| match source {
+            Source::Message(message) => Some((index, *message)),
+            Source::Entry(..) => None,
+        }));
+        let is_plain = !builder.is_mixed && origins.cover(roots);
+        (Self(Arc::new(builder.schema.prepared())), is_plain.then_some(origins))
     }
 }
 
@@ -50,6 +56,8 @@ struct Builder {
     sources: Vec<Source>,
     messages: BTreeMap<&'static str, u32>,
     enums: BTreeMap<EnumKey, u32>,
+    /// Whether two elements have one name: two enums, or two of different kinds.
+    is_mixed: bool,
 }
 
 /// Name, values, and whether there are no others. Derived enums may have the same name: that of Rust, without a module.
@@ -62,11 +70,28 @@ enum Source {
 }
 
 impl Builder {
+    /// All that `roots` use.
+    fn new(roots: &[&'static fixed::MessageDescriptor]) -> Self {
+        let mut builder = Self::default();
+        let mut index = 0;
+        for root in roots {
+            builder.message(root);
+            // `fill` adds the messages that a message uses to the end, so this loop reaches all of
+            // them.
+            while let Some(found) = builder.sources.get(index).copied() {
+                builder.fill(index as u32, found);
+                index += 1;
+            }
+        }
+        builder
+    }
+
     fn new_message(&mut self, full_name: &str, found: Source) -> u32 {
         let index = self.sources.len() as u32;
         self.sources.push(found);
         self.schema.messages.push(MessageData::new(full_name));
-        self.schema.symbols.insert(String::from(full_name), Symbol::Message(index));
+        let other = self.schema.symbols.insert(String::from(full_name), Symbol::Message(index));
+        self.is_mixed |= other.is_some();
         index
     }
 
@@ -87,6 +112,7 @@ impl Builder {
         let index = self.schema.enums.len() as u32;
         let values = found.values.iter().map(|(name, number)| (Box::from(*name), *number));
         self.schema.enums.push(EnumData::new(found.name, values.collect(), found.closed));
+        self.is_mixed |= self.schema.symbols.contains_key(found.name);
         self.schema.symbols.entry(String::from(found.name)).or_insert(Symbol::Enum(index));
         self.enums.insert(key, index);
         index
@@ -189,7 +215,7 @@ impl Builder {
             self.schema.messages[parent as usize].members.insert(ty, index);
         }
         let name = String::from(extension.name);
-        self.schema.symbols.insert(name, Symbol::Extension(index));
+        self.is_mixed |= self.schema.symbols.insert(name, Symbol::Extension(index)).is_some();
         self.schema.messages[parent as usize].extensions.insert(extension.number, index);
         self.schema.extensions.push(data);
     }

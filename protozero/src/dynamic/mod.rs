@@ -41,6 +41,8 @@ mod kind;
 mod message;
 mod message_set;
 mod names;
+#[cfg(feature = "std")]
+pub(crate) mod origins;
 mod path;
 pub(crate) mod pool;
 #[cfg(feature = "dynamic")]

@@ -1,7 +1,7 @@
 //! The names of types in brackets: `[type.googleapis.com/pkg.Message]`.
 
 /// The message type whose content the text format can show.
-pub(super) const ANY: &str = "google.protobuf.Any";
+pub(crate) const ANY: &str = "google.protobuf.Any";
 
 /// Whether `url` can be printed in brackets and parsed again.
 pub(super) fn is_url(url: &str) -> bool {

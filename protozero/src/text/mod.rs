@@ -23,7 +23,7 @@
 //! in protobuf; Perfetto's parser reads it as decimal. Both refuse a second value for a singular
 //! field. This parser also refuses two members of a oneof.
 
-mod any;
+pub(crate) mod any;
 pub(crate) mod error;
 mod lexer;
 pub(crate) mod literal;
