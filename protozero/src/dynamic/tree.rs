@@ -172,6 +172,20 @@ impl DynamicMessage {
         deepest
     }
 
+    /// Whether this message or one below it has unknown fields.
+    pub(crate) fn has_unknown(&self) -> bool {
+        let mut todo = Vec::from([self]);
+        while let Some(message) = todo.pop() {
+            if !message.unknown.is_empty() {
+                return true;
+            }
+            for value in message.fields.values() {
+                value.each_message(|_, message| todo.push(message));
+            }
+        }
+        false
+    }
+
     /// The path of the first required field that is not set, in this message or one below it.
     /// [`DynamicMessage::at`] accepts this path.
     #[must_use]

@@ -30,7 +30,8 @@ pub struct PrintOptions {
     /// Print unknown fields by number, after the known ones. A field with a length is printed as a
     /// message if it looks like one. The result cannot be parsed.
     pub unknown_fields: bool,
-    /// Print the content of a `google.protobuf.Any`, if the pool contains its type.
+    /// Print the content of a `google.protobuf.Any`, if the pool contains its type, and all fields of the content
+    /// unless `unknown_fields` is on. Otherwise its bytes are printed, and nothing is lost.
     pub expand_any: bool,
     /// Print only ASCII: other characters in strings become octal escapes.
     pub ascii: bool,
@@ -237,7 +238,7 @@ impl<W: Write + ?Sized> Printer<'_, W> {
             return Ok(false);
         }
         // Nothing may be lost: only an `Any` with these two fields, of which the second may be
-        // absent.
+        // absent, and content of which the pool knows every field.
         let url = message.fields.get(&1).and_then(Value::as_str);
         let bytes = match message.fields.get(&2) {
             None => &[],
@@ -258,8 +259,9 @@ impl<W: Write + ?Sized> Printer<'_, W> {
         if inner.merge_within(bytes, context).is_err() {
             return Ok(false);
         }
+        let loses = !self.options.unknown_fields && inner.has_unknown();
         // The content is deeper than parsers accept.
-        if self.level + 1 + inner.depth() > DEPTH_MAX {
+        if loses || self.level + 1 + inner.depth() > DEPTH_MAX {
             return Ok(false);
         }
         self.begin()?;

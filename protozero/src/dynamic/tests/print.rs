@@ -226,3 +226,27 @@ fn a_deep_any_is_printed_as_bytes() {
     assert!(DynamicMessage::from_text(all.clone(), nest(50)).is_ok());
     assert!(DynamicMessage::from_text(all, nest(50_000)).is_err());
 }
+
+/// What this pool does not know of the content would be lost.
+#[test]
+fn an_any_with_unknown_fields_is_printed_as_bytes() {
+    let pool = pool(EVERYTHING);
+    // Number 1023: in the content, in a message, in a list and in a map.
+    for bytes in [
+        &b"\xf8\x3f\x01"[..],
+        b"\x8a\x01\x03\xf8\x3f\x01",
+        b"\x9a\x02\x03\xf8\x3f\x01",
+        b"\xd2\x02\x07\x08\x02\x12\x03\xf8\x3f\x01",
+    ] {
+        let mut message = new(&pool, "e.All");
+        let any = message.message_mut("any").unwrap();
+        any.set("type_url", "a/e.All").unwrap();
+        any.set("value", bytes.to_vec()).unwrap();
+        let text = message.to_text();
+        assert!(text.contains("value: \""), "{text}");
+        assert_eq!(read(&pool, "e.All", &text), message);
+        // As an option, they are printed.
+        let text = message.to_text_with(&LINE);
+        assert!(text.contains("any { [a/e.All] {") && text.contains("1023: 1"), "{text}");
+    }
+}
