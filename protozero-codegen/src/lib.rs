@@ -101,6 +101,8 @@
 //!
 //! - a literal or a pattern that names all fields of a struct, after a new field. `drop_unknown_fields` allows such
 //!   literals. End them with `..Order::default()`, and patterns with `..`;
+//! - such a literal of a message of `drop_unknown_fields`, after its first extension range: the message gains the field
+//!   `unknown_fields`, which holds extensions;
 //! - a `match` on the enum of a oneof, after a new member, or on `OrderReaderField`, after a new field. Give it an arm
 //!   `_`. `message_attribute("pkg.Order.paid", "#[non_exhaustive]")` demands that of other crates;
 //! - the type `Order_PaidByBorrowedOneof` of a view, which has a lifetime if a member borrows, after the first string,
