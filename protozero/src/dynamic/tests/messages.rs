@@ -408,7 +408,7 @@ impl crate::Enumeration for Color {
     }
 }
 
-/// As of two generated types: each has a pool of its own.
+/// As of two generated types that share no pool.
 #[test]
 fn a_message_of_another_pool_becomes_one_of_this_pool() {
     let (pool, other) = (self::pool(EVERYTHING), self::pool(EVERYTHING));
