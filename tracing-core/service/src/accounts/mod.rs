@@ -201,9 +201,6 @@ impl Accounts {
 
     #[inline]
     fn distrust_of(&self, user: User) -> Option<Distrust> {
-        if !self.distrusts {
-            return None;
-        }
         let own = self.distrusted.get(&user).copied();
         if !self.is_limited(user) {
             return own;
