@@ -34,7 +34,7 @@ pub fn is_duration(seconds: i64, nanos: i32) -> bool {
     DURATIONS.contains(&seconds) && nanos > -NANOS && nanos < NANOS && has_one_sign
 }
 
-/// Writes no digits, or 3, 6 or 9 after a point. Of more than a second, what is left of whole seconds.
+/// Writes nothing for 0, else a point and 3, 6 or 9 digits. Whole seconds in `nanos` are left out.
 ///
 /// # Errors
 /// Those of `out`.

@@ -33,7 +33,8 @@ pub(crate) const FDS_PER_PROCESS_MAX: usize = 16 * 1024;
 pub(crate) const FILES_BYTES_PER_INSTANCE_MAX: usize = 4 * 1024 * 1024;
 /// What it needs for a file beside its path, bytes.
 pub(crate) const FILE_ENTRY_BYTES: usize = 64;
-/// Longest packet with counters and files of processes, bytes: one of all would be longer than some buffers take.
+/// Longest packet with counters and files of processes, bytes: a packet with all of them would be longer
+/// than some buffers take.
 pub(crate) const STATS_PACKET_BYTES: usize = 128 * 1024;
 /// Facts of a kind that ftrace tells to an instance at a time. Further ones are dropped; the next pass, or the next
 /// scan, finds what they were about.

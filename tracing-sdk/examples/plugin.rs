@@ -26,7 +26,7 @@ categories! {
 pub extern "C" fn plugin_run() {
     // The first call connects. It waits for the sessions that run, as this work is short.
     if Init::new().name("plugin").wait(Duration::from_secs(10)).system().is_ok() {
-        // No arrow begins here that ends in the work of another plugin, or of the program.
+        // Flows of each copy of the SDK have numbers of their own.
         let _work = slice!(PLUGIN, "work", flow = Flow::new());
     }
 }

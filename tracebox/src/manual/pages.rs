@@ -219,8 +219,9 @@ const PERFETTO: &[Block] = &[
          without any: a start that fails does not destroy an older trace. A copy replaces the file in one step \
          when it is whole. A new file without packets is removed if the recording fails. With write_into_file in \
          the config, the service writes the file itself, and an existing file is replaced when the service has \
-         accepted the session (it is emptied before if it has another owner or a second name, or if no file \
-         can be created beside it). With output_path the service also creates the file, with your rights; a \
+         accepted the session (it is emptied before if it has another owner, another group than new files, a \
+         list of access rights or a hard link, or if it is mounted, or no file can be created beside it). With \
+         output_path the service also creates the file, with your rights; a \
          relative path begins in the directory of this program.",
     ),
     Text(

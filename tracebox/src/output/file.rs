@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, CWD, FlockOperation, StatxAttributes, StatxFlags, flock, statx};
+use rustix::fs::{
+    AtFlags, CWD, FlockOperation, OFlags, StatxAttributes, StatxFlags, fgetxattr, flock, statx,
+};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
@@ -72,8 +74,9 @@ impl TraceFile {
 
     /// Creates a file beside `older`, which it replaces later.
     pub(super) fn beside(name: &Path, older: &Path) -> Result<Self, Failure> {
-        // A file that cannot be read can be replaced all the same.
-        let locked = File::open(older).ok();
+        // A file that cannot be read can be replaced all the same; a link or a pipe of another user is only that.
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let locked = OpenOptions::new().read(true).custom_flags(flags).open(older).ok();
         if let Some(locked) = &locked {
             lock(locked, name)?;
         }
@@ -91,8 +94,13 @@ impl TraceFile {
         lock(&locked, name)?;
         let path = path_beside(&older);
         let Ok(file) = create(&path) else { return Ok(None) };
-        // A trace with another mode is better than none.
-        let _ = file.set_permissions(metadata.permissions());
+        // Others may read it as they may read the older one, and nobody else may.
+        let group = file.metadata().map(|new| new.gid()).ok();
+        let is_alike = group == Some(metadata.gid()) && !has_acl(&locked);
+        if !is_alike || file.set_permissions(metadata.permissions()).is_err() {
+            let _ = std::fs::remove_file(&path);
+            return Ok(None);
+        }
         Self::new(file, name, &path, true)?.replacing(&older, Some(locked)).map(Some)
     }
 
@@ -161,6 +169,10 @@ impl TraceFile {
         }
         if let Some(older) = self.older_path.take() {
             self.path = older;
+            // It stays open for its lock, and gives its space to the new trace. That of a copy cannot be written.
+            if let Some(file) = self.older.as_ref().filter(|file| is_without_name(file)) {
+                let _ = file.set_len(0);
+            }
         }
         Ok(())
     }
@@ -185,8 +197,16 @@ impl TraceFile {
         if !is_regular(&file) {
             return Kept::Nothing;
         }
-        let Some(file) = (if lent { closed_by_service(file) } else { Some(file) }) else {
-            return Kept::StillOpen;
+        let is_empty = file.metadata().is_ok_and(|metadata| metadata.len() == 0);
+        let file = match if lent { closed_by_service(file) } else { Lent::Closed(file) } {
+            Lent::Closed(file) => file,
+            Lent::Open => return Kept::StillOpen,
+            Lent::Unknown if is_empty && created => {
+                let _ = std::fs::remove_file(path);
+                return Kept::Nothing;
+            }
+            Lent::Unknown if is_empty => return Kept::Nothing,
+            Lent::Unknown => return Kept::StillOpen,
         };
         // A failed flush may have written part of a packet, and so may a service that was killed.
         let bytes = whole_packets(&file);
@@ -201,20 +221,32 @@ impl TraceFile {
     }
 }
 
-/// The same file, locked, when the service has closed its copy of the descriptor: the lock of `file` lasts until then.
-fn closed_by_service(file: File) -> Option<File> {
-    let again = options().open(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+/// What a service does with a file that it was lent.
+enum Lent {
+    /// It has closed its copy. The same file, locked.
+    Closed(File),
+    Open,
+    /// The file system has no locks, or `/proc` is not there.
+    Unknown,
+}
+
+/// Whether the service has closed its copy of the descriptor: the lock of `file` lasts until then.
+fn closed_by_service(file: File) -> Lent {
+    let again = options().open(format!("/proc/self/fd/{}", file.as_raw_fd()));
     drop(file);
-    let (closed, wait) = channel();
-    // It waits for the lock, this thread for the time.
+    let Ok(again) = again else { return Lent::Unknown };
+    let (ended, wait) = channel();
+    // This thread waits no longer than it may, the other one for the lock.
     let run = move || {
-        // Without locks nobody knows.
-        if flock(&again, FlockOperation::LockExclusive).is_ok() {
-            let _ = closed.send(again);
-        }
+        let is_locked = flock(&again, FlockOperation::LockExclusive).is_ok();
+        let _ = ended.send(if is_locked { Lent::Closed(again) } else { Lent::Unknown });
     };
-    std::thread::Builder::new().name("closed".into()).spawn(run).ok()?;
-    wait.recv_timeout(CLOSE_WAIT).ok()
+    let thread = std::thread::Builder::new().name("closed".into()).spawn(run);
+    match (thread, wait.recv_timeout(CLOSE_WAIT)) {
+        (Err(_), _) => Lent::Unknown,
+        (Ok(_), Ok(lent)) => lent,
+        (Ok(_), Err(_)) => Lent::Open,
+    }
 }
 
 /// The file at `name`, if it has something to keep, and another one of this user can take its place without a
@@ -223,11 +255,23 @@ fn replaceable(name: &Path) -> Option<(PathBuf, Metadata)> {
     let path = name.canonicalize().ok()?;
     let metadata = path.metadata().ok()?;
     let is_own = metadata.uid() == geteuid().as_raw() && metadata.nlink() == 1;
-    // A file that is mounted at this path, as containers do it, cannot be renamed over.
+    // A file that is mounted at this path, as containers do it, cannot be renamed over. Linux before 5.8 does not tell.
     let found = statx(CWD, &path, AtFlags::empty(), StatxFlags::empty()).ok()?;
-    let is_mounted = found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT);
+    let mount = StatxAttributes::MOUNT_ROOT;
+    let is_mounted =
+        !found.stx_attributes_mask.contains(mount) || found.stx_attributes.contains(mount);
     let is_empty = metadata.len() == 0;
     (metadata.is_file() && is_own && !is_empty && !is_mounted).then_some((path, metadata))
+}
+
+/// Whether a list of its own says who may read the file.
+fn has_acl(file: &File) -> bool {
+    fgetxattr(file, "system.posix_acl_access", &mut [0_u8; 0][..]).is_ok()
+}
+
+/// Whether the file has been renamed over.
+fn is_without_name(file: &File) -> bool {
+    file.metadata().is_ok_and(|metadata| metadata.nlink() == 0)
 }
 
 fn path_beside(older: &Path) -> PathBuf {

@@ -10,8 +10,9 @@
 //! ```
 //!
 //! The new file is `.FILE.PID`, and takes the place of the older one in one step. A service does not write beside a
-//! file that has another owner or a second name, or where nothing can be created or renamed: it writes to the file
-//! itself, which is emptied before the service is asked for the session.
+//! file that has another owner, another group than new files, a list of access rights or a hard link, nor where a file
+//! is mounted or none can be created: it writes to the file itself, which is emptied before the service is asked for the
+//! session.
 //!
 //! A failure that comes before the older content has gone leaves the file as it was, and nothing beside it. A later one
 //! leaves the whole packets that were written, and removes a new file without any. A file that the service still has
@@ -105,7 +106,8 @@ impl Output {
         // Pipes and devices are written in place, and a link to nothing leads to a new file.
         let is_replaced = if follow { name.is_file() } else { name.symlink_metadata().is_ok() };
         if path == "-" || no_clobber || !is_replaced {
-            return Self::open(path, no_clobber);
+            // Where links are not followed, the file must be new: another user may have made one of that name since.
+            return Self::open(path, no_clobber || !follow);
         }
         let replaced = if follow { name.canonicalize() } else { Ok(name.to_owned()) };
         let file = TraceFile::beside(name, &replaced.context(cannot_write(name))?)?;

@@ -150,7 +150,7 @@ pub fn main(name: &str, words: &[OsString]) -> Ending {
 }
 
 /// Leaves the terminal when the first process no longer waits, and no service has come: this one goes on waiting for
-/// it. Not if `registered` comes before, or its sender is dropped, which is the end.
+/// it. Does nothing if the data sources are registered in time, or the program ends.
 fn leave_later(registered: Receiver<()>) -> Result<(), Failure> {
     let run = move || {
         if registered.recv_timeout(START_WAIT) == Err(RecvTimeoutError::Timeout) {

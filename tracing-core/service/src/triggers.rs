@@ -203,7 +203,8 @@ fn handle_hit(session: &mut Session, hit: TriggerHit, producer: &mut Producer, c
             session.encoded.clear();
             cx.then(Step::Start(id));
         }
-        (TriggerMode::Stop, SessionState::Configured | SessionState::Started) if first => {
+        // Also if it has ended: it may be detached, and is gone then.
+        (TriggerMode::Stop, _) if first => {
             cx.set_timer_ms(delay_ms, Timer::TriggerStop(id));
         }
         (TriggerMode::Clone, _) => delay_snapshot(session, hit, producer, cx),

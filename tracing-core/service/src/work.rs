@@ -96,15 +96,17 @@ pub(crate) struct Served {
 }
 
 impl Served {
+    /// Whether a registration of a producer is left alone, for one index in the config of a session.
     pub(crate) fn has(
         &self,
         session: SessionId,
         index: usize,
-        id: SourceId,
-        of: ProducerId,
+        source: SourceId,
+        producer: ProducerId,
     ) -> bool {
         let is_to_come = |at: &(SessionId, usize)| *at <= (session, index);
-        self.instances.contains(&(index, of)) || self.waiting.get(&id).is_some_and(is_to_come)
+        self.instances.contains(&(index, producer))
+            || self.waiting.get(&source).is_some_and(is_to_come)
     }
 }
 

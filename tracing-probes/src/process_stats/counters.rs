@@ -162,7 +162,7 @@ impl Changes {
 
 /// The changes of several processes, written in pieces, as what has changed in a tick may be longer than a buffer.
 pub(super) struct Pieces<'a> {
-    /// What is left: the processes, and the files of the first one. `None`: its values are left, too.
+    /// What is still to be written: the processes, and the files of the first one; `None`: its values, too.
     changed: &'a [(i32, Changes)],
     files: Option<&'a [(u32, String)]>,
 }

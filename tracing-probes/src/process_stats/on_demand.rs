@@ -29,6 +29,11 @@ impl ProcessStatsProbe {
         for tid in &facts.renamed {
             self.described.remove(tid);
             self.threads.remove(tid);
+            // Its number may have been that of another process.
+            self.without_memory.remove(tid);
+            if let Some(last) = self.last_values.remove(tid) {
+                self.files_bytes = self.files_bytes.saturating_sub(last.files_bytes());
+            }
         }
         let mut new = Vec::new();
         for tid in facts.pids.iter().copied().filter(|tid| *tid > 0) {

@@ -41,13 +41,11 @@ impl Probe for SystemInfoProbe {
                 out.packet(&mut |packet| {
                     packet.timestamp(now_ns);
                     let mut info = packet.cpu_info();
-                    // Readers count: one that is off has an empty message.
+                    // Readers count, so one that is off has its place, and what sysfs still says of it.
                     let last = cpus.last_key_value().map(|(last, _)| *last);
+                    let off = Cpu::default();
                     for number in last.map_or(0..0, |last| 0..last + 1) {
-                        match cpus.get(&number) {
-                            Some(cpu) => self.write_cpu(number, cpu, &mut info),
-                            None => drop(info.cpus()),
-                        }
+                        self.write_cpu(number, cpus.get(&number).unwrap_or(&off), &mut info);
                     }
                 });
             }

@@ -16,8 +16,8 @@ use proc_macro::TokenStream;
 /// | other variant | a map of one entry: its name, and its fields as above |
 ///
 /// Attributes of fields: `#[annotate(skip)]` leaves it out, `#[annotate(debug)]` and `#[annotate(display)]` format it,
-/// `#[annotate(rename = "name")]` names it; `rename` works for variants, too. Elsewhere
-/// they are errors.
+/// `#[annotate(rename = "name")]` names it; `rename` works for variants, too. An
+/// attribute anywhere else is an error.
 ///
 /// A type parameter must implement `Annotate` if a field of its type is shown, or `Debug` or `Display` if that field is
 /// formatted. So must a type that belongs to a parameter, such as `I::Item`, and then nothing is asked of `I` itself. A

@@ -212,6 +212,7 @@ impl Drop for SubscriberNumber {
         for slot in SLOTS.iter() {
             let Some(id) = slot.identity.id_of(self.0) else { continue };
             SpanId { subscriber: self.0, id }.forget(slot, Some(&mut *shared));
+            slot.drop_large();
             shared.free.push(slot);
         }
     }

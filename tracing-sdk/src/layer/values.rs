@@ -54,9 +54,10 @@ impl Values {
         self.values.is_empty()
     }
 
-    /// Whether the texts need more memory than is kept.
+    /// Whether the texts need more memory than is kept. Those of errors have memory of their own.
     pub(super) fn is_large(&self) -> bool {
-        self.texts.capacity() > TEXT_BYTES_KEPT
+        let is_error = |value: &Value| matches!(value.stored, Stored::Causes(_));
+        self.texts.capacity() > TEXT_BYTES_KEPT || self.values.iter().any(is_error)
     }
 
     pub(super) fn clear(&mut self) {

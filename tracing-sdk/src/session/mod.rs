@@ -61,8 +61,8 @@ pub use self::config::{Config, Fill, Trigger};
 use self::copy::{clone_request, new_name};
 #[cfg(feature = "in-process")]
 pub use self::dump_handle::DumpHandle;
-use self::error::NOT_STARTED;
 pub use self::error::SessionError;
+use self::error::{NOT_STARTED, OF_PARENT};
 use self::file::NewFile;
 pub use self::operation::Operation;
 pub use self::read::{Packets, Reader};
@@ -169,8 +169,8 @@ use crate::runtime::{self, LiveSession};
 ///
 /// # Forks
 ///
-/// A session belongs to the process that has made it. In a forked process its methods give an error, and dropping it
-/// does nothing.
+/// A session belongs to the process that has made it. In a forked process its methods give an error
+/// ([`consumer`](Self::consumer) panics), and dropping it does nothing.
 #[derive(Debug)]
 pub struct Session {
     shared: Arc<Shared>,
@@ -414,7 +414,10 @@ impl Session {
     }
 
     /// The consumer below, for every other request of the protocol. The end of the session that this consumer reports
-    /// is unknown to [`wait`](Self::wait). Not for a forked process: it would wait for threads that it does not have.
+    /// is unknown to [`wait`](Self::wait).
+    ///
+    /// # Panics
+    /// In a forked process: the session is that of its parent.
     ///
     /// ```
     /// # use tracing_sdk::session::Session;
@@ -425,6 +428,7 @@ impl Session {
     /// # }
     /// ```
     pub fn consumer(&mut self) -> impl DerefMut<Target = Consumer> + '_ {
+        assert!(self.shared.check_process().is_ok(), "{OF_PARENT}");
         ConsumerGuard(self.shared.lock_here())
     }
 }

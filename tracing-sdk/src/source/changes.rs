@@ -19,7 +19,8 @@ pub(crate) fn are_untold() -> bool {
     FORKS.load(Ordering::Relaxed) != fork::count()
 }
 
-/// Calls the functions if the process was forked since. The caller holds no lock.
+/// Calls the functions if the process was forked since. The caller holds no lock. Of locks of `tracing` that a thread of
+/// the parent held, it waits as long as the next new call site of the process would: for ever.
 pub(crate) fn tell_after_fork() {
     if are_untold() {
         tell();

@@ -91,7 +91,7 @@ const LONG: &[&str] = &[
     "mutants",
     // Loom and Miri look at the memory that threads share.
     "tsan",
-    // The others as programs are shipped.
+    // `no-panic` proves it for programs as they are shipped.
     "no-panic-levels",
     // The code generator and the encoders of protozero.
     "size",

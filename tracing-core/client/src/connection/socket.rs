@@ -18,6 +18,9 @@ use os::socket::{self, Address, OpenSocket, Stream};
 /// Bytes asked from the kernel at a time: about the size of the largest frame.
 const READ_BYTES: usize = 128 * 1024;
 
+/// A connection that ends is read so often at most: the other side may go on sending.
+const LAST_READS_MAX: usize = 16;
+
 /// Carries the bytes of a connection, and descriptors if it can: a socket, or a transport of the program.
 ///
 /// Only [`wait`](Self::wait) blocks.
@@ -26,7 +29,7 @@ pub trait Transport: Send {
     /// that carries no descriptors drops it, and says so to the service (`by_value` of the service's `Peer`).
     ///
     /// # Errors
-    /// When the connection is closed, or it cannot send for another reason. It is [closed](Self::close) then.
+    /// When the connection is closed, or it cannot send for another reason. The caller then [closes](Self::close) it.
     fn send(&mut self, bytes: &[IoSlice<'_>], fd: Option<BorrowedFd<'_>>)
     -> Result<usize, OsError>;
 
@@ -168,14 +171,27 @@ impl<P: Port, T: Transport> TransportConnection<P, T> {
             match self.transport.send(&parts, fd) {
                 Ok(0) => return,
                 Ok(sent) => self.client.outbox().advance(sent),
-                Err(_) => {
-                    // Not every error ends the connection, and without what was to be sent it is of no use. Replies
-                    // that came before the end can still be read, and then the read finds the end.
-                    self.client.outbox().clear();
-                    return self.transport.close();
-                }
+                // Not every error ends the connection, but without what was to be sent it is of no use.
+                Err(_) => return self.give_up(),
             }
         }
+    }
+
+    /// Ends the connection, once the replies are read that have come.
+    fn give_up(&mut self) {
+        self.client.outbox().clear();
+        for _ in 0..LAST_READS_MAX {
+            let Ok(socket::Received::Bytes(count, fd)) = self.transport.receive(&mut self.buf)
+            else {
+                break;
+            };
+            let bytes = self.buf.get(..count).unwrap_or(&self.buf);
+            if self.client.receive(bytes, fd).is_err() {
+                break;
+            }
+        }
+        self.client.close();
+        self.transport.close();
     }
 
     /// Reads once.

@@ -168,17 +168,19 @@ fn replies_before_the_end_are_received() {
     assert_eq!(late.unwrap_err(), ConnectionError::Disconnected);
 }
 
+/// All that a service sends: the reply to the bind, and one reply to a call.
+fn answer_to_first_call() -> Vec<u8> {
+    let mut host = Host::<ProducerPort, OwnedFd>::default();
+    host.receive(b"\x12\0\0\0\x10\x01\x1a\x0e\x0a\x0cProducerPort", None).unwrap();
+    host.reply(CallId::new(2), Ok(b"ok".to_vec()), false, None).unwrap();
+    let mut parts = Vec::new();
+    host.outbox().next(&mut parts);
+    parts.iter().flat_map(|part| part.to_vec()).collect()
+}
+
 #[test]
 fn a_service_that_disconnects_after_any_byte() {
-    // All that the service sends: the reply to the bind, and one reply to a call.
-    let script = {
-        let mut host = Host::<ProducerPort, OwnedFd>::default();
-        host.receive(b"\x12\0\0\0\x10\x01\x1a\x0e\x0a\x0cProducerPort", None).unwrap();
-        host.reply(CallId::new(2), Ok(b"ok".to_vec()), false, None).unwrap();
-        let mut parts = Vec::new();
-        host.outbox().next(&mut parts);
-        parts.iter().flat_map(|part| part.to_vec()).collect::<Vec<u8>>()
-    };
+    let script = answer_to_first_call();
     for cut in 0..=script.len() {
         let (mut client, service) = Service::pair();
         let call = client.send(sync(), true, Attachment::None).unwrap();
@@ -197,9 +199,10 @@ fn a_service_that_disconnects_after_any_byte() {
     }
 }
 
-/// A transport that cannot send, though the other side is there.
-#[derive(Debug, Default)]
+/// A transport that cannot send, though the other side is there, and has sent something.
+#[derive(Debug)]
 struct Mute {
+    arrived: Option<Vec<u8>>,
     is_closed: bool,
 }
 
@@ -209,8 +212,15 @@ impl Transport for Mute {
         Err(OsError::new("sendmsg", 105))
     }
 
-    fn receive(&mut self, _: &mut [u8]) -> Result<Raw, OsError> {
-        Ok(if self.is_closed { Raw::End } else { Raw::Nothing })
+    fn receive(&mut self, buf: &mut [u8]) -> Result<Raw, OsError> {
+        Ok(match self.arrived.take() {
+            _ if self.is_closed => Raw::End,
+            Some(bytes) => {
+                buf[..bytes.len()].copy_from_slice(&bytes);
+                Raw::Bytes(bytes.len(), None)
+            }
+            None => Raw::Nothing,
+        })
     }
 
     fn wait(&mut self, _: bool, _: Option<Duration>) -> Awake {
@@ -229,9 +239,16 @@ impl Transport for Mute {
 
 #[test]
 fn a_connection_that_cannot_send_ends() {
-    let mut client = TransportConnection::<ProducerPort, Mute>::new(Mute::default());
-    let call = client.send(sync(), true, Attachment::None).unwrap();
-    let rejected = Received::Reply { call, result: Err(Rejected), has_more: false };
-    assert_eq!(client.receive(FOREVER), rejected);
-    assert_eq!(client.receive(FOREVER), Received::Disconnected);
+    for arrived in [None, Some(answer_to_first_call())] {
+        let is_answered = arrived.is_some();
+        let transport = Mute { arrived, is_closed: false };
+        let mut client = TransportConnection::<ProducerPort, Mute>::new(transport);
+        let call = client.send(sync(), true, Attachment::None).unwrap();
+        let expected = match is_answered {
+            true => done(call, b"ok", false),
+            false => Received::Reply { call, result: Err(Rejected), has_more: false },
+        };
+        assert_eq!(client.receive(FOREVER), expected);
+        assert_eq!(client.receive(FOREVER), Received::Disconnected);
+    }
 }

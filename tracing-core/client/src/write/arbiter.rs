@@ -287,6 +287,7 @@ impl Arbiter {
                     let reader = self.with(|state| state.reader.clone());
                     let mut reader = reader.as_deref().map(lock);
                     let requests = commit.drain_requests(reader.as_deref_mut());
+                    // A scrape locks the state first.
                     drop(reader);
                     self.with(|state| state.recycle(commit));
                     (requests, done)

@@ -298,7 +298,8 @@ pub(crate) fn handle_scrape_end(session: &Session, cx: &mut Context) {
     }
 }
 
-/// Notes the end in the trace, and that it is to be reported. The timers of its time go on: see [`handle_time_end`].
+/// Notes the end in the trace, and that it is to be reported. `Timer::Duration` and
+/// `Timer::TriggerStop` go on: see [`handle_time_end`].
 pub(crate) fn note_end(session: &mut Session, cx: &mut Context) {
     let id = session.id;
     for timer in [

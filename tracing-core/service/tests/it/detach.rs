@@ -313,6 +313,27 @@ fn a_detached_session_with_a_full_file_is_gone_after_its_duration() {
     }
 }
 
+/// A trigger that comes when a detached session has ended by itself ends its time as well.
+#[test]
+fn a_detached_session_that_has_ended_is_gone_after_its_trigger() {
+    let mut shell = Shell::new();
+    let stopping = crate::triggers::stopping(vec![crate::triggers::trigger("stop", 1000)]);
+    let limited =
+        TraceConfig { write_into_file: Some(true), max_file_size_bytes: Some(1), ..stopping };
+    let producer = producer(&mut shell, "p");
+    let mut consumer = MockConsumer::connect(&mut shell, 0);
+    let file = shell.open_file();
+    consumer.enable(&mut shell, limited, Some(file));
+    assert!(detach(&mut shell, &consumer, "key"));
+    shell.advance_ms(5000);
+    assert!(shell.files[&file].closed);
+    crate::triggers::fire(&mut shell, &producer, &["stop"]);
+    shell.advance_ms(999);
+    assert!(!shell.service.is_idle());
+    shell.advance_ms(1);
+    assert!(shell.service.is_idle());
+}
+
 /// The error that it ended with is told to each consumer that attaches.
 #[test]
 fn a_probe_does_not_swallow_the_error() {

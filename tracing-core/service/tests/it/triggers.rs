@@ -30,7 +30,7 @@ pub(super) fn starting(triggers: Vec<Trigger>) -> TraceConfig {
     waiting(Mode::START_TRACING, 1000, triggers)
 }
 
-fn stopping(triggers: Vec<Trigger>) -> TraceConfig {
+pub(super) fn stopping(triggers: Vec<Trigger>) -> TraceConfig {
     waiting(Mode::STOP_TRACING, 8_640_000, triggers)
 }
 

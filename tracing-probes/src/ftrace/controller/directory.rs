@@ -101,8 +101,11 @@ impl<W: Output> InUse<W> {
                 }
                 Err(error) => {
                     // A folder without a pipe is that of no ring.
-                    failed += usize::from(error.kind() != io::ErrorKind::NotFound);
-                    first_error.get_or_insert(error);
+                    let is_failure = error.kind() != io::ErrorKind::NotFound;
+                    if first_error.is_none() || is_failure && failed == 0 {
+                        first_error = Some(error);
+                    }
+                    failed += usize::from(is_failure);
                     pipes.push(None);
                 }
             }

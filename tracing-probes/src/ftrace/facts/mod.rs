@@ -1,4 +1,5 @@
-//! What the events of a pass tell to other data sources: threads that ran, names that changed, files that were opened.
+//! What the events of a pass tell to other data sources: threads that ran or began, names that changed, files that were
+//! opened.
 //!
 //! A *pass* reads all CPUs of an instance once. Its facts are handed on afterwards, and forgotten.
 

@@ -77,6 +77,22 @@ fn the_number_of_tracks_is_bounded_and_open_slices_and_threads_keep_theirs() {
     }
 }
 
+/// A program may start a thread for each of its many requests, while a slice of its first one is open.
+#[test]
+fn many_threads_do_not_make_it_forget_open_slices() {
+    let (mut tracks, names) = (Tracks::default(), Names::default());
+    describe(&mut tracks, 1, "open");
+    let _begin = tracks.add(&event(TrackEventType::TYPE_SLICE_BEGIN, 1), &names, 0);
+    for uuid in 10..20_000 {
+        let thread = Some(protos::ThreadDescriptor::default());
+        let track = TrackDescriptor { uuid: Some(uuid), thread, ..Default::default() };
+        tracks.describe(&track.encode_to_vec());
+        assert!(tracks.len() <= 8192);
+    }
+    let instant = tracks.add(&event(TrackEventType::TYPE_INSTANT, 1), &names, 0).unwrap();
+    assert_eq!((instant.title.as_str(), instant.depth), ("open", 1));
+}
+
 #[test]
 fn times_have_units() {
     let clock = |clock_id, is_incremental| protos::ClockSnapshotClock {

@@ -65,6 +65,10 @@ impl Tracks {
     fn track(&mut self, uuid: u64) -> &mut Track {
         if self.tracks.len() >= TRACKS_MAX && !self.tracks.contains_key(&uuid) {
             self.tracks.retain(|_, track| track.is_of_system || !track.open.is_empty());
+            // Many threads: if a few were forgotten, the next tracks would go through all of them again.
+            if self.tracks.len() > TRACKS_MAX / 2 {
+                self.tracks.retain(|_, track| !track.open.is_empty());
+            }
             if self.tracks.len() >= TRACKS_MAX {
                 self.tracks.clear();
             }

@@ -127,7 +127,7 @@ impl Watchdogs {
         path: PathBuf,
         save: impl Fn(&Path) + Send + 'static,
     ) -> Watchdog {
-        // Without a due time it is later than any.
+        // None: later than any time that there is, so never.
         let due = Instant::now().checked_add(limit);
         // In a forked process the lock may be that of a thread which this process does not have.
         let Some(due) = due.filter(|_| self.forks == fork::count()) else {

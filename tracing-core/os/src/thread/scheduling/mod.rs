@@ -29,8 +29,8 @@ pub fn nice() -> i32 {
 }
 
 /// Changes the scheduling of a thread of this process, which has the [id](super::id) `thread`. Threads and programs
-/// that it starts afterwards begin in the default class with a nice value of at least 0: a boost is of this thread
-/// alone, and they may outlive it.
+/// that it starts from then on, also after the boost, begin in the default class with a nice value of at least 0, where
+/// the system allows that: a boost is of this thread alone, and they may outlive it.
 ///
 /// # Errors
 /// When this process lacks the right (`CAP_SYS_NICE`, or the limits `RLIMIT_NICE` and `RLIMIT_RTPRIO`), or there is no
@@ -45,8 +45,8 @@ pub fn schedule(thread: u32, how: Scheduling) -> Result<(), OsError> {
             match policy {
                 // Nice values do not count in the real-time classes. Other classes may be the user's choice.
                 libc::SCHED_FIFO | libc::SCHED_RR => set_class(libc::SCHED_OTHER, 0)?,
-                // Not inherited.
-                libc::SCHED_OTHER | libc::SCHED_BATCH if value < 0 => set_class(policy, 0)?,
+                // Not inherited; where a sandbox forbids the flag for that (`RestrictRealtime=` of systemd), it is.
+                libc::SCHED_OTHER | libc::SCHED_BATCH if value < 0 => drop(set_class(policy, 0)),
                 _ => {}
             }
             sys::set_nice(thread, value).map_err(failed("setpriority"))
