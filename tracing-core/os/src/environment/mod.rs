@@ -10,6 +10,12 @@ use crate::sys;
 /// The value of a variable; none if it is empty, or if this program has more rights than the user who started it.
 #[must_use]
 pub fn variable(name: &str) -> Option<OsString> {
-    let value = std::env::var_os(name).filter(|value| !value.is_empty())?;
-    (!sys::has_more_rights()).then_some(value)
+    allowed(std::env::var_os(name)?, sys::has_more_rights())
 }
+
+fn allowed(value: OsString, has_more_rights: bool) -> Option<OsString> {
+    (!value.is_empty() && !has_more_rights).then_some(value)
+}
+
+#[cfg(test)]
+mod tests;
