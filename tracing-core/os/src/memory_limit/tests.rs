@@ -38,6 +38,7 @@ fn the_least_limit_of_a_group_and_those_around_it_counts() {
     assert_eq!(of_groups("0::/", &tree.0), Some(3000));
     // Its name as another namespace sees it.
     assert_eq!(of_groups("0::/../other", &tree.0), Some(3000));
+    assert_eq!(of_groups("0::/../other", &tree.0.join("system.slice")), Some(2000));
     assert_eq!(of_groups("0::/not/there", &tree.0), Some(3000));
 }
 
@@ -82,4 +83,6 @@ fn what_a_group_keeps_is_files_in_memory_the_kernel_and_swap() {
     for groups in ["0::/old\n", "0::/\n", "0::/../a\n", "0::/not/there\n", "4:memory:/a\n"] {
         assert_eq!(unreclaimable(groups), None, "{groups}");
     }
+    // Another namespace, where the path leads to a group.
+    assert!(Group::of("0::/../a\n", &tree.0.join("old")).is_none());
 }
