@@ -231,7 +231,7 @@ fn connect_unix((name, is_abstract): (&[u8], bool), timeout: Duration) -> io::Re
 }
 
 /// Connects to the first address of `host` that answers.
-fn connect_tcp(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
+pub(super) fn connect_tcp(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
     let addresses = (host, port).to_socket_addrs()?;
     let deadline = Deadline::after(Some(timeout));
     let mut last = io::Error::from(ErrorKind::HostUnreachable);

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use rustix::io::Errno;
 
 use super::address::defaults_from;
+use super::stream::connect_tcp;
 use super::*;
 
 /// A directory of its own, gone afterwards.
@@ -284,6 +285,31 @@ fn tcp_carries_bytes_and_drops_descriptors() {
     }
     let refused = Listener::bind(&address).unwrap_err();
     assert_eq!(refused, ListenError::InUse(address));
+}
+
+/// A port of this machine that nobody else can take, and where nobody listens.
+fn silent_port() -> (OwnedFd, u16) {
+    use rustix::net::{AddressFamily, SocketAddrV4, SocketType, bind, getsockname, socket};
+    let fd = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&fd, &SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = SocketAddrV4::try_from(getsockname(&fd).unwrap()).unwrap().port();
+    (fd, port)
+}
+
+#[test]
+fn a_machine_that_refuses_did_not_take_too_long() {
+    let (_taken, port) = silent_port();
+    let address = Address::Tcp { host: "127.0.0.1".into(), port };
+    let error = Stream::connect(&address).unwrap_err();
+    assert_eq!(error.errno, libc::ECONNREFUSED, "{error}");
+}
+
+/// The system takes no timeout of zero.
+#[test]
+fn without_time_left_no_machine_is_asked() {
+    let (_taken, port) = silent_port();
+    let error = connect_tcp("127.0.0.1", port, std::time::Duration::ZERO).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::HostUnreachable, "{error}");
 }
 
 /// How many descriptors of this process are of `path`.

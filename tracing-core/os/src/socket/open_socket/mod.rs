@@ -52,3 +52,6 @@ impl OpenSocket {
         let _ = sys::replace(self.fd, closed.as_fd());
     }
 }
+
+#[cfg(test)]
+mod tests;
