@@ -34,8 +34,7 @@ use self::status::{Stat, Status};
 use crate::Root;
 use crate::facts::{Facts, Wanted};
 use crate::limits::{
-    CMDLINE_BYTES_MAX, FDS_PER_PROCESS_MAX, FILES_BYTES_PER_INSTANCE_MAX,
-    PROCESS_STATS_POLL_MS_MIN as POLL_MS_MIN,
+    CMDLINE_BYTES_MAX, FDS_PER_PROCESS_MAX, FILES_BYTES_PER_INSTANCE_MAX, PROCESS_STATS_POLL_MS_MIN,
 };
 use crate::output::Output;
 use crate::parse::{signed, text};
@@ -80,11 +79,11 @@ impl Probe for ProcessStatsProbe {
         let config = config.process_stats_config.clone().unwrap_or_default();
         let poll_ms = match config.proc_stats_poll_ms {
             None | Some(0) => 0,
-            Some(ms) if ms < POLL_MS_MIN => {
+            Some(ms) if ms < PROCESS_STATS_POLL_MS_MIN => {
                 root.warn(&format!(
-                    "process_stats: a poll period of {ms} ms is raised to {POLL_MS_MIN} ms"
+                    "process_stats: a poll period of {ms} ms is raised to {PROCESS_STATS_POLL_MS_MIN} ms"
                 ));
-                POLL_MS_MIN
+                PROCESS_STATS_POLL_MS_MIN
             }
             Some(ms) => ms,
         };

@@ -17,7 +17,7 @@ pub(crate) use self::readers::tick_ns;
 
 use self::memory_counters::MemoryCounters;
 use self::readers::StatReader;
-use crate::limits::SYS_STATS_PERIOD_MS_MIN as PERIOD_MS_MIN;
+use crate::limits::SYS_STATS_PERIOD_MS_MIN;
 use crate::output::Output;
 use crate::polled_files::PolledFiles;
 use crate::probe::Probe;
@@ -51,7 +51,7 @@ impl Schedule {
     /// Why nothing can be recorded.
     fn new(config: &SysStatsConfig) -> Result<Self, String> {
         let mut groups: Vec<_> = configured(config).collect();
-        groups.iter_mut().for_each(|(_, ms)| *ms = (*ms).max(PERIOD_MS_MIN));
+        groups.iter_mut().for_each(|(_, ms)| *ms = (*ms).max(SYS_STATS_PERIOD_MS_MIN));
         let Some(shortest) = groups.iter().map(|(_, ms)| *ms).min() else {
             return Ok(Self::default());
         };
@@ -130,9 +130,9 @@ impl Probe for SysStatsProbe {
 
     fn new(files: &mut PolledFiles, config: &DataSourceConfig) -> Self {
         let config = config.sys_stats_config.clone().unwrap_or_default();
-        for (group, ms) in configured(&config).filter(|(_, ms)| *ms < PERIOD_MS_MIN) {
+        for (group, ms) in configured(&config).filter(|(_, ms)| *ms < SYS_STATS_PERIOD_MS_MIN) {
             files.root().warn(&format!(
-                "sys_stats: a period of {ms} ms for {group:?} is raised to {PERIOD_MS_MIN} ms"
+                "sys_stats: a period of {ms} ms for {group:?} is raised to {SYS_STATS_PERIOD_MS_MIN} ms"
             ));
         }
         // What `check` refuses does not come here.

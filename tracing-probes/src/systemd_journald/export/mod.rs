@@ -7,13 +7,13 @@
 //! ```
 //!
 //! Any process can put entries into the journal, so names and values are of any length and of any bytes. What is kept
-//! of an entry is bounded: values are cut at [`VALUE_BYTES_MAX`], where the journal's library cuts them, too, and only
-//! fields that a packet has are kept.
+//! of an entry is bounded: values are cut at [`JOURNAL_VALUE_BYTES_MAX`], where the journal's library cuts them, too,
+//! and only fields that a packet has are kept.
 
 #[cfg(test)]
 mod tests;
 
-use crate::limits::JOURNAL_VALUE_BYTES_MAX as VALUE_BYTES_MAX;
+use crate::limits::JOURNAL_VALUE_BYTES_MAX;
 use crate::parse::number;
 
 /// Bytes of the longest name that is kept whole: longer than those that count.
@@ -137,7 +137,7 @@ impl Parser {
                 State::Text => {
                     let end = bytes.iter().position(|byte| *byte == b'\n');
                     let (value, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
-                    keep(&mut self.value, value, VALUE_BYTES_MAX);
+                    keep(&mut self.value, value, JOURNAL_VALUE_BYTES_MAX);
                     bytes = rest.get(1..).unwrap_or_default();
                     if end.is_some() {
                         self.end_field();
@@ -155,7 +155,7 @@ impl Parser {
                 State::Bytes(missing) => {
                     let count = usize::try_from(missing).unwrap_or(usize::MAX).min(bytes.len());
                     let (value, rest) = bytes.split_at(count);
-                    keep(&mut self.value, value, VALUE_BYTES_MAX);
+                    keep(&mut self.value, value, JOURNAL_VALUE_BYTES_MAX);
                     bytes = rest;
                     self.state = State::bytes(missing.saturating_sub(count as u64));
                 }

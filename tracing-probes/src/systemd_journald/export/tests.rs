@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{Entry, Parser, VALUE_BYTES_MAX};
+use super::{Entry, JOURNAL_VALUE_BYTES_MAX, Parser};
 
 const BOOT: &str = "0123456789abcdef0123456789abcdef";
 
@@ -10,7 +10,9 @@ fn read(pieces: &[&[u8]]) -> Vec<Entry> {
     for piece in pieces {
         parser.read(piece, |entry| entries.push(entry));
     }
-    assert!(parser.name.len() <= super::NAME_BYTES_MAX && parser.value.len() <= VALUE_BYTES_MAX);
+    assert!(
+        parser.name.len() <= super::NAME_BYTES_MAX && parser.value.len() <= JOURNAL_VALUE_BYTES_MAX
+    );
     entries
 }
 
@@ -69,11 +71,13 @@ fn entries_come_in_pieces_of_any_length() {
 
 #[test]
 fn long_names_and_values_are_cut() {
-    let long = vec![b'x'; 3 * VALUE_BYTES_MAX];
+    let long = vec![b'x'; 3 * JOURNAL_VALUE_BYTES_MAX];
     let text = [b"MESSAGE=", &long[..], b"\n_COMM=c\n\n"].concat();
     let bytes = [&with_length("MESSAGE", &long)[..], b"_COMM=c\n\n"].concat();
     let name = [&long[..], b"=1\n_COMM=c\n\n"].concat();
-    for (entry, length) in [(text, VALUE_BYTES_MAX), (bytes, VALUE_BYTES_MAX), (name, 0)] {
+    for (entry, length) in
+        [(text, JOURNAL_VALUE_BYTES_MAX), (bytes, JOURNAL_VALUE_BYTES_MAX), (name, 0)]
+    {
         let pieces: Vec<&[u8]> = entry.chunks(1000).collect();
         let entries = read(&pieces);
         assert_eq!(entries[0].message.as_ref().map_or(0, String::len), length);
