@@ -285,7 +285,9 @@ impl ProcessStatsProbe {
             changes.record(&mut last, CounterFile::Stat, &values);
         }
         if self.config.resolve_process_fds == Some(true) {
-            self.files(pid, &mut last, &mut changes);
+            // Files of other users cannot be read without privilege, which is no reason for a warning.
+            let fds = self.root.numbers(&format!("proc/{pid}/fd"), "").unwrap_or_default();
+            self.files(pid, &fds, &mut last, &mut changes);
         }
         if !self.without_memory.contains(&pid) {
             self.memory(pid, &mut last, &mut changes);
@@ -320,15 +322,12 @@ impl ProcessStatsProbe {
         }
     }
 
-    fn files(&mut self, pid: i32, last: &mut LastValues, changes: &mut Changes) {
-        let dir = format!("proc/{pid}/fd");
-        // Files of other users cannot be read without privilege, which is no reason for a warning.
-        let fds = self.root.numbers(&dir, "").unwrap_or_default();
-        for fd in fds.into_iter().take(FDS_PER_PROCESS_MAX) {
+    fn files(&mut self, pid: i32, fds: &[u32], last: &mut LastValues, changes: &mut Changes) {
+        for fd in fds.iter().copied().take(FDS_PER_PROCESS_MAX) {
             if self.files_bytes >= FILES_BYTES_PER_INSTANCE_MAX {
                 return self.root.warn("process_stats: open files are left out: too many");
             }
-            if let Some(path) = self.root.link(&format!("{dir}/{fd}")) {
+            if let Some(path) = self.root.link(&format!("proc/{pid}/fd/{fd}")) {
                 self.files_bytes += changes.record_file(last, fd, path);
             }
         }

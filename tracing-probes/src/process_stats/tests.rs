@@ -10,8 +10,8 @@ use super::counters::{Changes, LastValues};
 use super::status::{Stat, Status};
 use crate::facts::Facts;
 use crate::limits::{
-    FILE_ENTRY_BYTES, FILES_BYTES_PER_INSTANCE_MAX, KNOWN_THREADS_MAX, STATS_PACKET_BYTES,
-    THREADS_PER_TREE_MAX,
+    CMDLINE_BYTES_MAX, FDS_PER_PROCESS_MAX, FILE_ENTRY_BYTES, FILES_BYTES_PER_INSTANCE_MAX,
+    KNOWN_THREADS_MAX, STATS_PACKET_BYTES, THREADS_PER_TREE_MAX,
 };
 use crate::probe::Probe;
 use crate::tests::{Alone, Packets, World};
@@ -166,6 +166,18 @@ fn zeros_behind_arguments_are_none() {
     }
 }
 
+#[test]
+fn long_arguments_are_cut() {
+    let world = world();
+    let mut out = Packets::default();
+    let config =
+        ProcessStatsConfig { scan_all_processes_on_start: Some(true), ..Default::default() };
+    world.put("proc/42/cmdline", "x".repeat(CMDLINE_BYTES_MAX + 1));
+    probe(&world, config).start(&mut out);
+    let lens: Vec<_> = tree(out.one()).processes[1].cmdline.iter().map(String::len).collect();
+    assert_eq!(lens, [CMDLINE_BYTES_MAX]);
+}
+
 fn to_strings(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
@@ -300,6 +312,25 @@ fn clearing_tells_everything_again() {
     assert_eq!(out.one().incremental_state_cleared, Some(true));
     probe.tick(&mut out);
     assert_eq!(stats(out.one()).processes[0].vm_size_kb, Some(3968));
+}
+
+#[test]
+fn further_open_files_of_a_process_are_left_out() {
+    let world = world();
+    let fds = world.dir.path().join("proc/42/fd");
+    std::fs::create_dir_all(&fds).unwrap();
+    let last = FDS_PER_PROCESS_MAX as u32 - 1;
+    // Those before were closed meanwhile.
+    for fd in [last, last + 1] {
+        std::os::unix::fs::symlink("/dev/null", fds.join(fd.to_string())).unwrap();
+    }
+    let mut probe = probe(&world, ProcessStatsConfig::default());
+    let (listed, mut changes): (Vec<u32>, _) = ((0..=last + 1).collect(), Changes::default());
+    probe.probe().files(42, &listed, &mut LastValues::default(), &mut changes);
+    let mut out = Packets::default();
+    probe.probe().write_changes(5, &[(42, changes)], &mut out);
+    let recorded: Vec<_> = stats(out.one()).processes[0].fds.iter().map(|file| file.fd).collect();
+    assert_eq!(recorded, [Some(last.into())]);
 }
 
 #[test]
