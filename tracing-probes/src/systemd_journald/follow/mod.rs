@@ -1,7 +1,10 @@
 //! The `journalctl` that prints entries as they come, and who gets them.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
-use std::io::{self, Read as _};
+use std::io;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::SystemTime;
 
@@ -147,8 +150,7 @@ impl Journal {
 struct Following {
     child: Child,
     printed: ChildStdout,
-    parser: Parser,
-    buffer: Box<[u8]>,
+    reader: Reader,
 }
 
 impl Following {
@@ -160,28 +162,18 @@ impl Following {
         program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = program.spawn()?;
         let printed = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        let buffer = vec![0; 64 * 1024].into();
-        let following = Self { child, printed, parser: Parser::new(boot_id), buffer };
+        let following = Self { child, printed, reader: Reader::new(boot_id) };
         rustix::io::ioctl_fionbio(&following.printed, true)?;
         Ok(following)
     }
 
-    /// Reads entries until nothing more is there, or `is_full`. Returns why no more can come, if that is so.
-    fn read(&mut self, is_full: impl Fn() -> bool, mut put: impl FnMut(Entry)) -> Option<String> {
-        let mut left = JOURNAL_BATCH_BYTES;
-        while left > 0 && !is_full() {
-            match self.printed.read(&mut self.buffer) {
-                Ok(0) => return Some(self.end()),
-                Ok(count) => {
-                    left = left.saturating_sub(count);
-                    self.parser.read(self.buffer.get(..count).unwrap_or_default(), &mut put);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Some(error.to_string()),
-            }
+    /// As [`Reader::read`]. Returns why no more can come, if that is so.
+    fn read(&mut self, is_full: impl Fn() -> bool, put: impl FnMut(Entry)) -> Option<String> {
+        match self.reader.read(&mut self.printed, is_full, put) {
+            Ok(true) => None,
+            Ok(false) => Some(self.end()),
+            Err(error) => Some(error.to_string()),
         }
-        None
     }
 
     /// It has closed its output. Returns how it ended.
@@ -196,5 +188,41 @@ impl Drop for Following {
         // If it has ended already, both have nothing to do.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Reads what was printed, a batch at a time.
+#[derive(Debug)]
+struct Reader {
+    parser: Parser,
+    buffer: Box<[u8]>,
+}
+
+impl Reader {
+    fn new(boot_id: Vec<u8>) -> Self {
+        Self { parser: Parser::new(boot_id), buffer: vec![0; 64 * 1024].into() }
+    }
+
+    /// Reads entries until nothing more is there, a batch was read, or `is_full`. Returns whether more may come.
+    fn read(
+        &mut self,
+        printed: &mut impl io::Read,
+        is_full: impl Fn() -> bool,
+        mut put: impl FnMut(Entry),
+    ) -> io::Result<bool> {
+        let mut left = JOURNAL_BATCH_BYTES;
+        while left > 0 && !is_full() {
+            match printed.read(&mut self.buffer) {
+                Ok(0) => return Ok(false),
+                Ok(count) => {
+                    left = left.saturating_sub(count);
+                    self.parser.read(self.buffer.get(..count).unwrap_or_default(), &mut put);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
     }
 }
