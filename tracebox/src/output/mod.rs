@@ -11,8 +11,8 @@
 //!
 //! The new file is `.FILE.PID`, and takes the place of the older one in one step. A service does not write beside a
 //! file that has another owner, another group than new files, a list of access rights or a hard link, nor where a file
-//! is mounted or none can be created: it writes to the file itself, which is emptied before the service is asked for the
-//! session.
+//! is mounted or none can be created: it writes to the file itself, which is emptied before the service is asked for
+//! the session.
 //!
 //! A failure that comes before the older content has gone leaves the file as it was, and nothing beside it. A later one
 //! leaves the whole packets that were written, and removes a new file without any. A file that the service still has

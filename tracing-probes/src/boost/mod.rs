@@ -67,7 +67,7 @@ struct State {
     asked: SortedMap<u64, Boost>,
     last_key: u64,
     granted: Option<Boost>,
-    /// A thread that begins may have another priority than the usual one: what a raised thread starts has none of its own.
+    /// A thread that begins may have another priority than the usual one: raised threads do not hand on theirs.
     was_granted: bool,
 }
 

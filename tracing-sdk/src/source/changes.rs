@@ -19,8 +19,8 @@ pub(crate) fn are_untold() -> bool {
     FORKS.load(Ordering::Relaxed) != fork::count()
 }
 
-/// Calls the functions if the process was forked since. The caller holds no lock. Of locks of `tracing` that a thread of
-/// the parent held, it waits as long as the next new call site of the process would: for ever.
+/// Calls the functions if the process was forked since. The caller holds no lock. If a thread of the parent held a lock
+/// of `tracing` then, it waits for ever, as the next new call site of the process would.
 pub(crate) fn tell_after_fork() {
     if are_untold() {
         tell();

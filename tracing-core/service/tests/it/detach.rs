@@ -318,15 +318,12 @@ fn a_detached_session_with_a_full_file_is_gone_after_its_duration() {
 fn a_detached_session_that_has_ended_is_gone_after_its_trigger() {
     let mut shell = Shell::new();
     let stopping = crate::triggers::stopping(vec![crate::triggers::trigger("stop", 1000)]);
-    let limited =
-        TraceConfig { write_into_file: Some(true), max_file_size_bytes: Some(1), ..stopping };
     let producer = producer(&mut shell, "p");
     let mut consumer = MockConsumer::connect(&mut shell, 0);
-    let file = shell.open_file();
-    consumer.enable(&mut shell, limited, Some(file));
+    consumer.enable(&mut shell, stopping, None);
+    consumer.disable(&mut shell);
+    assert_eq!(consumer.ended(&mut shell).as_deref(), Some(""));
     assert!(detach(&mut shell, &consumer, "key"));
-    shell.advance_ms(5000);
-    assert!(shell.files[&file].closed);
     crate::triggers::fire(&mut shell, &producer, &["stop"]);
     shell.advance_ms(999);
     assert!(!shell.service.is_idle());
