@@ -50,7 +50,7 @@ pub(super) fn limits(rng: &mut Rng) -> Limits {
 /// Memory of a run for buffers and clones, bytes: as much as is asked for, or so little that a run reaches it.
 pub(super) fn memory_bytes(rng: &mut Rng) -> u64 {
     const MIB: u64 = 1 << 20;
-    if rng.chance(50) { 0 } else { rng.pick(&[3, 4, 5, 6, 8, 12, 16, 32]) * MIB }
+    if rng.chance(50) { 0 } else { rng.pick(&[1, 2, 2, 3, 4, 6, 8, 16]) * MIB }
 }
 
 /// Whether limited users have more for buffers and clones than their shares of `memory_bytes`.
