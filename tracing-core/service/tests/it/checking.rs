@@ -45,6 +45,11 @@ fn turns_until_rest(shell: &mut Shell) -> usize {
     turns
 }
 
+fn change_to(config: TraceConfig) -> Ask {
+    let trace_config = Some(config.into());
+    Ask::ChangeTraceConfig(protos::ChangeTraceConfigRequest { trace_config, ..Default::default() })
+}
+
 fn with_expressions(count: usize) -> TraceConfig {
     let mut config = config(&["ds"]);
     let names = &mut config.data_sources[0].producer_name_regex_filter;
@@ -77,13 +82,8 @@ fn expressions_of_a_change_are_compiled_in_pieces() {
     assert_eq!(shell.service.footprint().instances, 0);
     shell.work_waits = true;
     shell.advance_ms(1000);
-    let change = |config: TraceConfig| {
-        let trace_config = Some(config.into());
-        protos::ChangeTraceConfigRequest { trace_config, ..Default::default() }
-    };
     let begun = shell.service.work();
-    let request = Ask::ChangeTraceConfig(change(with_expressions(200)));
-    let call = shell.call_consumer(consumer.client, request, None);
+    let call = shell.call_consumer(consumer.client, change_to(with_expressions(200)), None);
     let cost = shell.service.work() - begun;
     assert!(cost <= limits::WORK_PER_PEER + ONE, "{cost} at once");
     assert!(shell.take_replies_to(consumer.client, call).is_empty());
@@ -117,11 +117,7 @@ fn a_session_may_end_while_its_filters_change() {
     consumer.enable(&mut shell, asked, None);
     shell.work_waits = true;
     shell.advance_ms(1999);
-    let request = protos::ChangeTraceConfigRequest {
-        trace_config: Some(with_expressions(200).into()),
-        ..Default::default()
-    };
-    let call = shell.call_consumer(consumer.client, Ask::ChangeTraceConfig(request), None);
+    let call = shell.call_consumer(consumer.client, change_to(with_expressions(200)), None);
     shell.now_ns += 1_000_000;
     assert!(turns_until_rest(&mut shell) > 1);
     let replies = shell.take_replies_to(consumer.client, call);
@@ -292,11 +288,7 @@ fn a_change_keeps_the_duration_that_a_trigger_has_set() {
     shell.work_waits = true;
     shell.advance_ms(500);
     let changed = TraceConfig { trigger_config: starting.trigger_config, ..with_expressions(200) };
-    let request = protos::ChangeTraceConfigRequest {
-        trace_config: Some(changed.into()),
-        ..Default::default()
-    };
-    let call = shell.call_consumer(consumer.client, Ask::ChangeTraceConfig(request), None);
+    let call = shell.call_consumer(consumer.client, change_to(changed), None);
     crate::triggers::fire(&mut shell, &producer, &["go"]);
     assert!(turns_until_rest(&mut shell) > 1);
     let replies = shell.take_replies_to(consumer.client, call);
@@ -327,9 +319,7 @@ fn a_change_leaves_a_registration_that_waits_to_its_turn() {
     }
     assert_eq!(shell.service.footprint().instances, 0);
     asked.data_sources[0].producer_name_filter = vec!["p".into()];
-    let request =
-        protos::ChangeTraceConfigRequest { trace_config: Some(asked.into()), ..Default::default() };
-    consumer.call(&mut shell, Ask::ChangeTraceConfig(request));
+    consumer.call(&mut shell, change_to(asked));
     turns_until_rest(&mut shell);
     assert_eq!(shell.service.footprint().instances, registered);
 }

@@ -31,6 +31,11 @@ fn instance(id: u64, policy: Option<ConfiguredPolicy>) -> Instance {
     Instance::detached(InstanceId::new(id), config)
 }
 
+fn source_of(world: &World) -> FtraceSource {
+    let (root, options) = (&world.root, FtraceOptions::default());
+    FtraceSource::new(root, options, &Arc::default(), &Boosts::ignored(root))
+}
+
 /// The service is told that an instance records only if it does.
 #[test]
 fn a_kernel_that_does_not_answer_counts_as_one_that_does_not_record() {
@@ -50,12 +55,7 @@ fn a_kernel_that_does_not_answer_counts_as_one_that_does_not_record() {
 #[test]
 fn without_tracefs_all_is_answered() {
     let world = World::new();
-    let mut source = FtraceSource::new(
-        &world.root,
-        FtraceOptions::default(),
-        &Arc::default(),
-        &Boosts::ignored(&world.root),
-    );
+    let mut source = source_of(&world);
     let (done, all_done) = channel::<()>();
     let ack = || {
         let done = done.clone();
@@ -116,12 +116,7 @@ fn of_switches(id: u64) -> Instance {
 #[test]
 fn acknowledgements_come_when_all_is_done() {
     let world = with_tracefs();
-    let mut source = FtraceSource::new(
-        &world.root,
-        FtraceOptions::default(),
-        &Arc::default(),
-        &Boosts::ignored(&world.root),
-    );
+    let mut source = source_of(&world);
     for id in 0..3 {
         let instance = of_switches(id);
         source.start(&instance);
@@ -138,12 +133,7 @@ fn acknowledgements_come_when_all_is_done() {
 #[test]
 fn tracefs_that_comes_later_is_found_by_the_next_session() {
     let world = World::new();
-    let mut source = FtraceSource::new(
-        &world.root,
-        FtraceOptions::default(),
-        &Arc::default(),
-        &Boosts::ignored(&world.root),
-    );
+    let mut source = source_of(&world);
     let is_told = |world: &World| {
         let log = world.log();
         log.iter().any(|line| line.contains("linux.ftrace cannot read tracefs"))
@@ -164,12 +154,7 @@ fn a_set_up_changes_nothing() {
     world.put(SWITCH, "1").put(ring, "of others");
     let state = || [SWITCH, ring].map(|file| world.root.read_line(file));
     let before = state();
-    let mut source = FtraceSource::new(
-        &world.root,
-        FtraceOptions::default(),
-        &Arc::default(),
-        &Boosts::ignored(&world.root),
-    );
+    let mut source = source_of(&world);
     let instance = of_switches(1);
     source.setup(&instance);
     assert_eq!(state(), before);
@@ -184,12 +169,7 @@ fn a_set_up_changes_nothing() {
 fn the_end_of_the_program_ends_the_recording() {
     let world = with_tracefs();
     let state = || world.root.read_line(SWITCH);
-    let mut source = FtraceSource::new(
-        &world.root,
-        FtraceOptions::default(),
-        &Arc::default(),
-        &Boosts::ignored(&world.root),
-    );
+    let mut source = source_of(&world);
     (0..2).for_each(|id| source.start(&of_switches(id)));
     assert_eq!(state().as_deref(), Some("1"), "{:?}", world.log());
     drop(source);
@@ -202,12 +182,7 @@ fn what_is_refused_is_answered() {
     let world = World::new();
     // Nothing can be set in it.
     world.put("sys/kernel/tracing/trace", "");
-    let mut source = FtraceSource::new(
-        &world.root,
-        FtraceOptions::default(),
-        &Arc::default(),
-        &Boosts::ignored(&world.root),
-    );
+    let mut source = source_of(&world);
     let answered = Arc::new(AtomicUsize::new(0));
     for id in 0..5 {
         let instance = instance(id, None);
@@ -230,12 +205,7 @@ fn a_session_with_a_refused_source_starts_and_ends() {
     let service = service_config("test").unwrap();
     let service = InProcessService::start(service, Box::new(|_, _: &str| {})).unwrap();
     let producer = Producer::attach(service.producer(), crate::options()).unwrap();
-    let source = FtraceSource::new(
-        &world.root,
-        FtraceOptions::default(),
-        &Arc::default(),
-        &Boosts::ignored(&world.root),
-    );
+    let source = source_of(&world);
     producer.register(descriptor(), source).unwrap();
     assert!(producer.sync(Duration::MAX));
 
@@ -283,12 +253,7 @@ fn a_start_puts_back_what_a_killed_daemon_has_left() {
     world.put("proc/sys/kernel/random/boot_id", "boot-7\n").put("sys/kernel/tracing/trace", "");
     let restarted = |text: &str| {
         world.put(setting, "0").put(record, text);
-        drop(FtraceSource::new(
-            &world.root,
-            FtraceOptions::default(),
-            &Arc::default(),
-            &Boosts::ignored(&world.root),
-        ));
+        drop(source_of(&world));
         (world.root.read_line(setting), world.root.read_line(record).is_some(), world.log())
     };
     let (level, has_record, log) = restarted("ftrace 1 boot-7\n2\n");
@@ -305,12 +270,7 @@ fn a_start_puts_back_what_a_killed_daemon_has_left() {
     }
     world.put("run/tracing-probes/root.ftrace", "ftrace 1 boot-7\nwrite tracing_on 1\n");
     world.put("sys/kernel/tracing/tracing_on", "0");
-    drop(FtraceSource::new(
-        &world.root,
-        FtraceOptions::default(),
-        &Arc::default(),
-        &Boosts::ignored(&world.root),
-    ));
+    drop(source_of(&world));
     assert_eq!(world.root.read_line("sys/kernel/tracing/tracing_on").as_deref(), Some("1"));
 }
 

@@ -83,20 +83,24 @@ impl Connection<ProducerPort> for Leaving {
     }
 }
 
-/// A fence that was sent to a service that went away is sent to the next one, and not reported as passed.
-#[test]
-fn a_fence_outlives_its_connection() {
-    let (events, _told) = queue();
+/// A connection to a service that has accepted the producer, and what its threads share.
+fn accepted() -> (Arc<Shared>, ProducerConnection) {
+    let (events, _) = queue();
     let shared = Arc::new(Shared::new(ProducerOptions::new("test"), events));
-    let mut connection = ProducerConnection::new(
-        shared.clone(),
-        Box::new(Leaving::new()),
-        Arc::new(ParkThread::default()),
-    );
+    let service = Box::new(Leaving::new());
+    let park = Arc::new(ParkThread::default());
+    let mut connection = ProducerConnection::new(shared.clone(), service, park);
     assert!(connection.begin());
     while !connection.is_accepted() {
         assert!(matches!(connection.step(None), Stepped::Progress));
     }
+    (shared, connection)
+}
+
+/// A fence that was sent to a service that went away is sent to the next one, and not reported as passed.
+#[test]
+fn a_fence_outlives_its_connection() {
+    let (shared, mut connection) = accepted();
     let (done, wait) = queue();
     shared.queue_control(Control::Sync(done));
     while !matches!(connection.step(None), Stepped::Ended(_)) {}
@@ -114,17 +118,7 @@ fn requests_about_data_sources_do_not_outlive_their_connection() {
         fn start(&mut self, _: &Instance) {}
         fn stop(&mut self, _: &Instance, _: Ack) {}
     }
-    let (events, _told) = queue();
-    let shared = Arc::new(Shared::new(ProducerOptions::new("test"), events));
-    let mut connection = ProducerConnection::new(
-        shared.clone(),
-        Box::new(Leaving::new()),
-        Arc::new(ParkThread::default()),
-    );
-    assert!(connection.begin());
-    while !connection.is_accepted() {
-        assert!(matches!(connection.step(None), Stepped::Progress));
-    }
+    let (shared, mut connection) = accepted();
     let named = |name: &str| protos::DataSourceDescriptor {
         name: Some(name.to_owned()),
         ..Default::default()
