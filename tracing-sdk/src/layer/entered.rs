@@ -19,13 +19,22 @@ struct Entered {
     changes: u32,
 }
 
+/// The spans of one thread. Those that are entered when the thread ends are left then: nobody can find them later.
+struct All(Vec<Entered>);
+
+impl Drop for All {
+    fn drop(&mut self) {
+        self.0.iter().rev().for_each(end);
+    }
+}
+
 thread_local! {
-    static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
+    static ENTERED: RefCell<All> = const { RefCell::new(All(Vec::new())) };
 }
 
 fn with_entered<T: Default>(run: impl FnOnce(&mut Vec<Entered>) -> T) -> T {
-    let run = |entered: &RefCell<Vec<Entered>>| {
-        entered.try_borrow_mut().map(|mut entered| run(&mut entered)).unwrap_or_default()
+    let run = |entered: &RefCell<All>| {
+        entered.try_borrow_mut().map(|mut entered| run(&mut entered.0)).unwrap_or_default()
     };
     // A thread that is ending has none.
     ENTERED.try_with(run).unwrap_or_default()

@@ -6,6 +6,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use tracing::field::Empty;
+use tracing::span::EnteredSpan;
 use tracing::subscriber::with_default;
 use tracing::{Span, info_span};
 use tracing_sdk::layer::{Recorder, SpanStyle, Subscriber, layer};
@@ -168,4 +169,23 @@ fn a_span_that_is_entered_at_the_end_of_its_thread_leaves_no_slice_open() {
     });
     let begin = "begin it::layer::open late";
     assert_eq!(events(&trace), [begin, "end", begin, "end"]);
+}
+
+thread_local! {
+    static LEFT_LATE: RefCell<Option<EnteredSpan>> = const { RefCell::new(None) };
+}
+
+/// As above, of a span that is left then, when nobody knows any more that it is entered.
+#[test]
+fn a_span_that_is_left_at_the_end_of_its_thread_leaves_no_slice_open() {
+    let sync = Recorder::new().span_style(SpanStyle::Sync);
+    let trace = recorded(Subscriber::new(sync), || {
+        let span = info_span!("left late");
+        let work = || {
+            tracing_sdk::flush();
+            LEFT_LATE.with(|late| *late.borrow_mut() = Some(span.clone().entered()));
+        };
+        thread::scope(|scope| scope.spawn(work).join()).expect("no panic");
+    });
+    assert_eq!(events(&trace), ["begin it::layer::open left late", "end"]);
 }
