@@ -166,7 +166,7 @@ impl Slot {
     #[inline]
     pub(super) fn drop_large(&self) {
         if self.is_large.load(Ordering::Relaxed) {
-            self.lock_for_fork().values.clear();
+            self.lock_details().values.clear();
             self.is_large.store(false, Ordering::Relaxed);
         }
     }
@@ -179,7 +179,7 @@ impl Slot {
 
     /// The details of its span.
     pub(super) fn lock(&self) -> MutexGuard<'_, Details> {
-        let mut details = self.lock_for_fork();
+        let mut details = self.lock_details();
         let generation = self.generation();
         if details.generation != generation {
             details.reset(generation);
@@ -187,7 +187,8 @@ impl Slot {
         details
     }
 
-    pub(super) fn lock_for_fork(&self) -> MutexGuard<'_, Details> {
+    /// The details, of whichever span they are.
+    pub(super) fn lock_details(&self) -> MutexGuard<'_, Details> {
         self.details.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

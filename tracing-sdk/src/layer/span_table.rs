@@ -182,7 +182,7 @@ pub(super) struct LockedSpans {
 pub(super) fn lock_for_fork() -> LockedSpans {
     // The lock comes first: there are no new slots meanwhile.
     let shared = shared();
-    LockedSpans { shared, details: SLOTS.iter().map(Slot::lock_for_fork).collect() }
+    LockedSpans { shared, details: SLOTS.iter().map(Slot::lock_details).collect() }
 }
 
 impl LockedSpans {
